@@ -1,0 +1,1 @@
+"""The Streamlit dashboard. Sees monitor.reports only; never SQL, never maths."""

@@ -1,0 +1,1 @@
+"""The Inferwatch service: collector, store, profiles, checks, jobs and reports."""

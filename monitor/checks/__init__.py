@@ -1,0 +1,1 @@
+"""Statistics as pure functions of profiles. No database, HTTP, clock or environment."""

@@ -1,0 +1,1 @@
+"""The HTTP edge: authentication, limits, routes. Nothing here looks inside a record."""

@@ -1,0 +1,1 @@
+"""The flights demo: a year of real requests through the real service."""

@@ -1,0 +1,1 @@
+"""Bytes to Batch and rejections. Pure: no database, HTTP or clock."""

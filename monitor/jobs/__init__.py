@@ -1,0 +1,1 @@
+"""Load, compute purely, save: every job is these three steps and safe to run twice."""

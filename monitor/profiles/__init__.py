@@ -1,0 +1,1 @@
+"""Mergeable summaries of requests: exact counts and integer sums. Pure."""

@@ -1,0 +1,1 @@
+"""Read-only views for people: dashboard, command line and summaries."""

@@ -1,0 +1,99 @@
+"""Settings from the environment: the only reader of os.environ.
+
+Every variable may also be given as NAME_FILE, whose content is the value (secrets stay out of
+process lists). Unset means the default written here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from monitor.errors import ConfigurationError, Problem
+
+PREFIX = "INFERWATCH_"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings of one installation. `docs/settings.md` lists the variables."""
+
+    database_url: str | None
+    home: Path
+    postgres_bin: Path | None
+    host: str
+    collector_port: int
+    dashboard_port: int
+    public_url: str
+    max_body_bytes: int
+    max_inflated_bytes: int
+    max_inflate_ratio: int
+    max_records: int
+    body_timeout_seconds: float
+    intake_threads: int
+    max_waiting_bodies: int
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
+        """Read settings; raises ConfigurationError naming every variable that can't be used."""
+        reader = _Reader(os.environ if environ is None else environ)
+        home = Path(reader.text("HOME", str(Path.home() / ".inferwatch")))
+        host = reader.text("HOST", "127.0.0.1")
+        dashboard_port = reader.number("DASHBOARD_PORT", 8501, 0, 65535)
+        settings = cls(
+            database_url=reader.plain("DATABASE_URL"),
+            home=home,
+            postgres_bin=Path(found) if (found := reader.plain(PREFIX + "PG_BIN")) else None,
+            host=host,
+            collector_port=reader.number("COLLECTOR_PORT", 8700, 0, 65535),
+            dashboard_port=dashboard_port,
+            public_url=reader.text("PUBLIC_URL", f"http://{host}:{dashboard_port}"),
+            max_body_bytes=reader.number("MAX_BODY_BYTES", 16 << 20, 1024, 1 << 30),
+            max_inflated_bytes=reader.number("MAX_INFLATED_BYTES", 64 << 20, 1024, 1 << 31),
+            max_inflate_ratio=reader.number("MAX_INFLATE_RATIO", 100, 2, 10_000),
+            max_records=reader.number("MAX_RECORDS", 50_000, 1, 1_000_000),
+            body_timeout_seconds=float(reader.number("BODY_TIMEOUT_SECONDS", 15, 1, 600)),
+            intake_threads=reader.number("INTAKE_THREADS", 2, 1, 64),
+            max_waiting_bodies=reader.number("MAX_WAITING_BODIES", 64, 1, 10_000),
+        )
+        reader.finish()
+        return settings
+
+
+class _Reader:
+    """Collects values and every problem, so that a person sees all mistakes at once."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = environ
+        self._problems: list[Problem] = []
+
+    def plain(self, name: str) -> str | None:
+        value, file = self._environ.get(name), self._environ.get(name + "_FILE")
+        if value is not None and file is not None:
+            self._problems.append(Problem(name, f"set {name} or {name}_FILE, not both"))
+        if file is None:
+            return value.strip() or None if value is not None else None
+        try:
+            return Path(file).read_text(encoding="utf-8").strip() or None
+        except (OSError, UnicodeDecodeError) as error:
+            self._problems.append(Problem(f"{name}_FILE", f"can't read {file}: {error}"))
+            return None
+
+    def text(self, name: str, default: str) -> str:
+        return self.plain(PREFIX + name) or default
+
+    def number(self, name: str, default: int, low: int, high: int) -> int:
+        raw = self.plain(PREFIX + name)
+        if raw is None:
+            return default
+        if not raw.isascii() or not raw.isdigit() or not low <= int(raw[:12]) <= high:
+            wanted = f"a whole number from {low} to {high}"
+            self._problems.append(Problem(PREFIX + name, f"{raw[:40]!r} is not {wanted}"))
+            return default
+        return int(raw)
+
+    def finish(self) -> None:
+        if self._problems:
+            raise ConfigurationError("environment", self._problems)
