@@ -1,0 +1,285 @@
+"""The contract of one model: what its requests and labels must look like.
+
+Pure values, checked when made. Reading a YAML file with line numbers is contract_file's work.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any, Self
+from zoneinfo import available_timezones
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+RESERVED_NAMES = frozenset(
+    "request_id event_time model leg deployment tags outcome outcome_reason received_at"
+    " contract_version deployment_id project_id violations".split()
+)
+MAX_COLUMNS = 2_000
+MAX_NAME_LENGTH = 200
+
+_DURATION = re.compile(r"\s*(\d+)\s*(s|m|h|d|w)\s*", re.ASCII)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def parse_duration(value: Any) -> timedelta:
+    """`90s`, `10m`, `6h`, `7d`, `2w` as a timedelta; raises ValueError on anything else."""
+    if isinstance(value, timedelta):
+        return value
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None or len(match[1]) > 6:
+        raise ValueError(f"{value!r} is not a duration; write for example 90s, 10m, 6h, 7d or 2w")
+    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
+
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+
+
+class ColumnType(StrEnum):
+    """How a column's values are read and stored."""
+
+    NUMBER = "number"
+    INTEGER = "integer"
+    CATEGORY = "category"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+    TEXT = "text"
+    VECTOR = "vector"
+    CLASS_SCORES = "class_scores"
+    RANKED_LIST = "ranked_list"
+
+
+class ColumnRole(StrEnum):
+    """What a column is for."""
+
+    FEATURE = "feature"
+    PREDICTION = "prediction"
+    SCORE = "score"
+    SEGMENT = "segment"
+    ENTITY = "entity"
+    PARENT = "parent"
+    TIMING = "timing"
+    COUNT = "count"
+    COST = "cost"
+    FLAG = "flag"
+    HUMAN_ACTION = "human_action"
+    USER_IMPACT = "user_impact"
+    WEIGHT = "weight"
+
+
+class Sensitivity(StrEnum):
+    """How examples of a column may be shown: public as they are, everything else masked."""
+
+    PUBLIC = "public"
+    INTERNAL = "internal"
+    PERSONAL = "personal"
+    SPECIAL = "special"
+
+
+class Task(StrEnum):
+    """What the model does; it decides which quality measures apply."""
+
+    BINARY = "binary"
+    MULTICLASS = "multiclass"
+    REGRESSION = "regression"
+    RANKING = "ranking"
+
+
+class RiskTier(StrEnum):
+    """How much harm a silent failure of the model can do."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Column(_Frozen):
+    """One declared column of a request."""
+
+    name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
+    type: ColumnType
+    role: ColumnRole = ColumnRole.FEATURE
+    unit: str | None = None
+    range: tuple[float | None, float | None] | None = None
+    categories: tuple[str, ...] | None = None
+    size: int | None = Field(default=None, ge=1, le=4096)
+    nullable: bool = False
+    sensitivity: Sensitivity = Sensitivity.INTERNAL
+    keep_text: bool = False
+    description: str | None = None
+
+    @field_validator("name")
+    @classmethod
+    def _name_is_usable(cls, name: str) -> str:
+        if name in RESERVED_NAMES:
+            raise ValueError(
+                f"{name!r} is a word of the request envelope; name the column otherwise"
+            )
+        if not name.isprintable():
+            raise ValueError("a column name holds printable characters only")
+        return name
+
+    @model_validator(mode="after")
+    def _parts_fit_the_type(self) -> Self:
+        numeric = {ColumnType.NUMBER, ColumnType.INTEGER}
+        if self.range is not None:
+            low, high = self.range
+            if self.type not in numeric:
+                raise ValueError(f"range is for number and integer columns, not {self.type}")
+            if low is not None and high is not None and not low <= high:
+                raise ValueError(f"range [{low}, {high}] is empty; write the lower end first")
+        if self.categories is not None and self.type not in {
+            ColumnType.CATEGORY,
+            ColumnType.CLASS_SCORES,
+        }:
+            raise ValueError(
+                f"categories are for category and class_scores columns, not {self.type}"
+            )
+        if self.categories is not None and len(set(self.categories)) != len(self.categories):
+            raise ValueError("categories hold a value twice")
+        if self.type is ColumnType.CLASS_SCORES and not self.categories:
+            raise ValueError("a class_scores column lists its classes in categories")
+        sized = {ColumnType.VECTOR, ColumnType.RANKED_LIST}
+        if self.type in sized and self.size is None:
+            raise ValueError(f"a {self.type} column says its size")
+        if self.size is not None and self.type not in sized:
+            raise ValueError(f"size is for vector and ranked_list columns, not {self.type}")
+        if self.keep_text and self.type is not ColumnType.TEXT:
+            raise ValueError("keep_text is for text columns")
+        return self
+
+
+class Label(_Frozen):
+    """What turns out to be true for a request, and how long that may take."""
+
+    name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
+    positive: str | bool | None = None
+    max_age: Duration = timedelta(days=30)
+    correction_time: Duration = timedelta(days=14)
+    sources: tuple[str, ...] = ()
+
+
+class Lateness(_Frozen):
+    """How long a window waits for late requests after its end."""
+
+    serving: Duration = timedelta(minutes=1)
+    profiles: Duration = timedelta(minutes=10)
+
+
+class Retention(_Frozen):
+    """How long raw rows and labels are kept. Profiles and measurements stay."""
+
+    requests: Duration = timedelta(days=90)
+    labels: Duration = timedelta(days=365)
+
+
+class Baseline(_Frozen):
+    """Where the first yardstick comes from: a reference file, or the first rows that arrive."""
+
+    file: str | None = None
+    first_rows: int = Field(default=5_000, ge=100, le=1_000_000)
+
+
+class Contract(_Frozen):
+    """The declaration of one model. The database gives it a version when it is applied."""
+
+    model: str = Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    owner: str = Field(min_length=1)
+    purpose: str = Field(min_length=1)
+    risk_tier: RiskTier = RiskTier.MEDIUM
+    task: Task
+    time_zone: str = "UTC"
+    columns: tuple[Column, ...] = Field(min_length=1, max_length=MAX_COLUMNS)
+    label: Label | None = None
+    decision_threshold: float = Field(default=0.5, ge=0, le=1)
+    segments: tuple[str | tuple[str, ...], ...] = ()
+    lateness: Lateness = Lateness()
+    retention: Retention = Retention()
+    baseline: Baseline = Baseline()
+
+    @field_validator("time_zone")
+    @classmethod
+    def _zone_exists(cls, zone: str) -> str:
+        if zone not in available_timezones():
+            raise ValueError(f"{zone!r} is not a time zone; write for example Europe/Berlin or UTC")
+        return zone
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Self:
+        problems = [*_column_problems(self), *_segment_problems(self), *_retention_problems(self)]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def column(self, name: str) -> Column:
+        """The column of this name; KeyError when the contract has none."""
+        return next_named(self.columns, name)
+
+    def with_role(self, role: ColumnRole) -> tuple[Column, ...]:
+        """All columns of a role, in contract order."""
+        return tuple(column for column in self.columns if column.role is role)
+
+    def single(self, role: ColumnRole) -> Column | None:
+        """The one column of a role, or None. Contracts hold at most one score, prediction, entity."""
+        found = self.with_role(role)
+        return found[0] if found else None
+
+    def segment_keys(self) -> tuple[tuple[str, ...], ...]:
+        """Declared segments as tuples of column names, intersections included."""
+        return tuple((key,) if isinstance(key, str) else key for key in self.segments)
+
+
+def next_named(columns: tuple[Column, ...], name: str) -> Column:
+    """The column with this name; KeyError when there is none."""
+    for column in columns:
+        if column.name == name:
+            return column
+    raise KeyError(name)
+
+
+def _column_problems(contract: Contract) -> list[str]:
+    names = [column.name for column in contract.columns]
+    problems = [
+        f"column {name!r} is declared {names.count(name)} times"
+        for name in sorted({*names})
+        if names.count(name) > 1
+    ]
+    for role in (ColumnRole.PREDICTION, ColumnRole.SCORE, ColumnRole.ENTITY, ColumnRole.WEIGHT):
+        if len(contract.with_role(role)) > 1:
+            problems.append(f"only one column may have the role {role}")
+    return problems
+
+
+def _segment_problems(contract: Contract) -> list[str]:
+    problems = []
+    usable = {ColumnType.CATEGORY, ColumnType.BOOLEAN}
+    kinds = {column.name: column.type for column in contract.columns}
+    for key in contract.segment_keys():
+        if len(set(key)) != len(key) or not key:
+            problems.append(f"segment {list(key)} names a column twice or none")
+        for name in key:
+            if name not in kinds:
+                problems.append(f"segment column {name!r} is not declared in columns")
+            elif kinds[name] not in usable:
+                problems.append(
+                    f"segment column {name!r} is a {kinds[name]}; use category or boolean columns"
+                )
+    return problems
+
+
+def _retention_problems(contract: Contract) -> list[str]:
+    if contract.label is None:
+        return []
+    needed = contract.label.max_age + contract.label.correction_time
+    if contract.retention.requests < needed:
+        return [
+            f"retention.requests ({contract.retention.requests.days} d) is shorter than label.max_age plus"
+            f" label.correction_time ({needed.days} d); late labels would find no request"
+        ]
+    return []

@@ -1,0 +1,559 @@
+"""Every table, in one metadata: who writes it, its key, and the constraints that guard it.
+
+Raw intake (`request_log`, `label`, `intake_mark`, `intake_batch`, `label_mark`) has no row-level
+security, because COPY refuses it: roles of least right stand in its place. All other tables with a
+project_id have FORCE ROW LEVEL SECURITY (see the first migration).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Double,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+
+def _when(name: str, *, nullable: bool = False, now: bool = False) -> Column[object]:
+    default = func.now() if now else None
+    return Column(name, DateTime(timezone=True), nullable=nullable, server_default=default)
+
+
+def _id(kind: type[Integer] | type[BigInteger] = Integer) -> Column[object]:
+    return Column("id", kind, Identity(always=True), primary_key=True)
+
+
+def _model_key() -> tuple[Column[object], Column[object]]:
+    return Column("project_id", Integer, nullable=False), Column(
+        "model_id", Integer, nullable=False
+    )
+
+
+def _of_model() -> ForeignKeyConstraint:
+    return ForeignKeyConstraint(["project_id", "model_id"], ["model.project_id", "model.id"])
+
+
+project = Table(
+    "project",
+    metadata,
+    _id(),
+    Column("name", Text, nullable=False, unique=True),
+    Column("hash_key", LargeBinary, nullable=False),
+    _when("created_at", now=True),
+    CheckConstraint("octet_length(hash_key) = 16", name="hash_key_length"),
+)
+
+api_key = Table(
+    "api_key",
+    metadata,
+    _id(),
+    Column("project_id", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("prefix", Text, nullable=False, unique=True),
+    Column("digest", LargeBinary, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("created_by", Text, nullable=False),
+    _when("created_at", now=True),
+    _when("expires_at", nullable=True),
+    _when("revoked_at", nullable=True),
+    ForeignKeyConstraint(["project_id"], ["project.id"]),
+)
+
+model = Table(
+    "model",
+    metadata,
+    Column("project_id", Integer, nullable=False),
+    Column("id", Integer, Identity(always=True), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("risk_tier", Text, nullable=False),
+    _when("created_at", now=True),
+    PrimaryKeyConstraint("project_id", "id"),
+    UniqueConstraint("id"),
+    UniqueConstraint("project_id", "name"),
+    ForeignKeyConstraint(["project_id"], ["project.id"]),
+)
+
+contract = Table(
+    "contract",
+    metadata,
+    *_model_key(),
+    Column("version", Integer, nullable=False),
+    Column("body", JSONB, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("layout", JSONB, nullable=False),
+    Column("applied_by", Text, nullable=False),
+    _when("applied_at", now=True),
+    PrimaryKeyConstraint("project_id", "model_id", "version"),
+    _of_model(),
+)
+
+deployment = Table(
+    "deployment",
+    metadata,
+    _id(),
+    *_model_key(),
+    Column("digest", Text, nullable=False),
+    Column("tags", JSONB, nullable=False),
+    Column("name", Text),
+    Column("overflow", Boolean, nullable=False, server_default=text("false")),
+    _when("first_seen_at", now=True),
+    UniqueConstraint("project_id", "model_id", "digest"),
+    UniqueConstraint("project_id", "model_id", "name"),
+    _of_model(),
+)
+
+segment = Table(
+    "segment",
+    metadata,
+    _id(),
+    *_model_key(),
+    Column("definition", JSONB, nullable=False),
+    UniqueConstraint("project_id", "model_id", "definition"),
+    _of_model(),
+)
+
+request_log = Table(
+    "request_log",
+    metadata,
+    *_model_key(),
+    Column("leg", Text, nullable=False),
+    _when("event_time"),
+    Column("request_id", Text, nullable=False),
+    Column("deployment_id", Integer, nullable=False),
+    Column("contract_version", Integer, nullable=False),
+    Column("outcome", SmallInteger, nullable=False),
+    Column("outcome_reason", Text),
+    _when("received_at"),
+    Column("violations", ARRAY(Integer)),
+    Column("numbers", ARRAY(Double), nullable=False),
+    Column("texts", ARRAY(Text), nullable=False),
+    PrimaryKeyConstraint("project_id", "model_id", "leg", "event_time", "request_id"),
+    postgresql_partition_by="RANGE (event_time)",
+)
+
+intake_batch = Table(
+    "intake_batch",
+    metadata,
+    _id(BigInteger),
+    *_model_key(),
+    Column("kind", Text, nullable=False),
+    _when("received_at", now=True),
+    Column("accepted", Integer, nullable=False),
+    Column("duplicate", Integer, nullable=False),
+    Column("conflict", Integer, nullable=False),
+    Column("rejected", Integer, nullable=False),
+    Column("violations", Integer, nullable=False),
+    CheckConstraint("kind in ('requests', 'labels')", name="kind"),
+    Index("ix_intake_batch_model", "project_id", "model_id", "received_at"),
+)
+
+intake_mark = Table(
+    "intake_mark",
+    metadata,
+    _id(BigInteger),
+    *_model_key(),
+    Column("leg", Text, nullable=False),
+    Column("grain", Integer, nullable=False),
+    _when("window_start"),
+    Column("n", Integer, nullable=False),
+    Index("ix_intake_mark_window", "project_id", "model_id", "grain", "window_start"),
+)
+
+intake_half = Table(
+    "intake_half",
+    metadata,
+    *_model_key(),
+    Column("source", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("half", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    _when("received_at", now=True),
+    _when("expires_at"),
+    PrimaryKeyConstraint("project_id", "model_id", "source", "request_id", "half"),
+    CheckConstraint("half in ('request', 'response')", name="half"),
+)
+
+rejection = Table(
+    "rejection",
+    metadata,
+    _id(BigInteger),
+    Column("project_id", Integer, nullable=False),
+    Column("model_id", Integer),
+    Column("kind", Text, nullable=False),
+    Column("place", Integer, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("request_id", Text),
+    Column("excerpt", Text, nullable=False),
+    _when("received_at", now=True),
+    Index("ix_rejection_model", "project_id", "model_id", "received_at"),
+)
+
+violation_example = Table(
+    "violation_example",
+    metadata,
+    *_model_key(),
+    Column("column_name", Text, nullable=False),
+    Column("reason", SmallInteger, nullable=False),
+    Column("day", DateTime(timezone=True), nullable=False),
+    Column("example", Text, nullable=False),
+    PrimaryKeyConstraint("project_id", "model_id", "column_name", "reason", "day"),
+)
+
+label = Table(
+    "label",
+    metadata,
+    *_model_key(),
+    Column("label_name", Text, nullable=False),
+    _when("observed_at"),
+    Column("request_id", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("revision", SmallInteger, nullable=False, server_default=text("0")),
+    _when("arrived_at"),
+    _when("event_time", nullable=True),
+    Column("leg", Text, nullable=False),
+    Column("value", Double),
+    Column("text", Text),
+    PrimaryKeyConstraint(
+        "project_id", "model_id", "label_name", "observed_at", "request_id", "source", "revision"
+    ),
+    CheckConstraint("(value is null) <> (text is null)", name="one_value"),
+    postgresql_partition_by="RANGE (observed_at)",
+)
+
+label_mark = Table(
+    "label_mark",
+    metadata,
+    _id(BigInteger),
+    *_model_key(),
+    _when("first_observed_at"),
+    _when("last_observed_at"),
+    _when("arrived_at"),
+    Column("n", Integer, nullable=False),
+    Index("ix_label_mark_model", "project_id", "model_id", "id"),
+)
+
+label_orphan = Table(
+    "label_orphan",
+    metadata,
+    *_model_key(),
+    Column("label_name", Text, nullable=False),
+    Column("request_key", BigInteger, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    _when("observed_at"),
+    _when("arrived_at"),
+    _when("event_time", nullable=True),
+    Column("leg", Text, nullable=False),
+    Column("value", Double),
+    Column("text", Text),
+    Column("reason", Text, nullable=False),
+    PrimaryKeyConstraint(
+        "project_id", "model_id", "label_name", "request_key", "source", "observed_at", "arrived_at"
+    ),
+)
+
+binning = Table(
+    "binning",
+    metadata,
+    _id(),
+    *_model_key(),
+    Column("version", Integer, nullable=False),
+    Column("body", JSONB, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("retired", Boolean, nullable=False, server_default=text("false")),
+    _when("created_at", now=True),
+    UniqueConstraint("project_id", "model_id", "version"),
+    _of_model(),
+)
+
+baseline = Table(
+    "baseline",
+    metadata,
+    _id(),
+    *_model_key(),
+    Column("name", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("binning_id", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    _when("window_start", nullable=True),
+    _when("window_end", nullable=True),
+    Column("n", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("sample", LargeBinary),
+    Column("created_by", Text, nullable=False),
+    _when("created_at", now=True),
+    UniqueConstraint("project_id", "model_id", "name", "version"),
+    CheckConstraint("kind in ('file', 'production')", name="kind"),
+    _of_model(),
+)
+
+profile = Table(
+    "profile",
+    metadata,
+    *_model_key(),
+    Column("deployment_id", Integer, nullable=False),
+    Column("leg", Text, nullable=False),
+    Column("segment_id", Integer, nullable=False),
+    Column("binning_id", Integer, nullable=False),
+    Column("part", SmallInteger, nullable=False),
+    Column("grain", Integer, nullable=False),
+    _when("window_start"),
+    Column("contract_version", Integer, nullable=False),
+    Column("n", BigInteger, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint(
+        "project_id",
+        "model_id",
+        "part",
+        "grain",
+        "segment_id",
+        "binning_id",
+        "window_start",
+        "deployment_id",
+        "leg",
+    ),
+)
+
+prediction_block = Table(
+    "prediction_block",
+    metadata,
+    *_model_key(),
+    _when("window_start"),
+    Column("deployment_id", Integer, nullable=False),
+    Column("leg", Text, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("labelled", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("project_id", "model_id", "window_start", "deployment_id", "leg"),
+)
+
+sample = Table(
+    "sample",
+    metadata,
+    *_model_key(),
+    _when("day"),
+    Column("deployment_id", Integer, nullable=False),
+    Column("leg", Text, nullable=False),
+    Column("n", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("project_id", "model_id", "day", "deployment_id", "leg"),
+)
+
+job_window = Table(
+    "job_window",
+    metadata,
+    Column("project_id", Integer, nullable=False),
+    Column("model_id", Integer, nullable=False),
+    Column("job", Text, nullable=False),
+    _when("window_start"),
+    Column("state", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("worker", Text, nullable=False),
+    _when("lease_until"),
+    Column("runs", Integer, nullable=False, server_default=text("1")),
+    Column("failures", Integer, nullable=False, server_default=text("0")),
+    Column("rows_read", BigInteger),
+    _when("started_at", now=True),
+    _when("finished_at", nullable=True),
+    Column("error", Text),
+    PrimaryKeyConstraint("project_id", "model_id", "job", "window_start"),
+    CheckConstraint("state in ('due', 'running', 'done', 'failed')", name="state"),
+    Index("ix_job_window_open", "project_id", "job", postgresql_where=text("state <> 'done'")),
+)
+
+heartbeat = Table(
+    "heartbeat",
+    metadata,
+    Column("worker", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    _when("started_at"),
+    _when("beat_at"),
+)
+
+measurement = Table(
+    "measurement",
+    metadata,
+    _id(BigInteger),
+    *_model_key(),
+    Column("check_name", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("method_version", SmallInteger, nullable=False),
+    Column("deployment_ids", ARRAY(Integer), nullable=False),
+    Column("leg", Text, nullable=False),
+    Column("segment_id", Integer, nullable=False),
+    Column("column_name", Text, nullable=False),
+    _when("window_start"),
+    _when("window_end"),
+    Column("baseline_id", Integer),
+    Column("state", Text, nullable=False),
+    Column("value", Double),
+    Column("low", Double),
+    Column("high", Double),
+    Column("level", Double),
+    Column("n", BigInteger, nullable=False),
+    Column("n_reference", BigInteger),
+    Column("unit", Text, nullable=False),
+    Column("direction", Text, nullable=False),
+    Column("reason", Text),
+    Column("detail", JSONB, nullable=False),
+    _when("known_at"),
+    UniqueConstraint(
+        "project_id",
+        "model_id",
+        "check_name",
+        "method",
+        "column_name",
+        "segment_id",
+        "leg",
+        "deployment_ids",
+        "window_start",
+        "window_end",
+        "baseline_id",
+        "known_at",
+        name="uq_measurement_identity",
+        postgresql_nulls_not_distinct=True,
+    ),
+    CheckConstraint("state in ('measured', 'too_few', 'failed')", name="state"),
+    CheckConstraint("(state = 'measured') = (value is not null)", name="value_when_measured"),
+    CheckConstraint("(state = 'measured') = (reason is null)", name="reason_when_not_measured"),
+    CheckConstraint("cardinality(deployment_ids) > 0", name="has_deployment"),
+    Index("ix_measurement_read", "project_id", "model_id", "check_name", "window_end"),
+)
+
+alert_config = Table(
+    "alert_config",
+    metadata,
+    Column("project_id", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("applied_by", Text, nullable=False),
+    _when("applied_at", now=True),
+    PrimaryKeyConstraint("project_id", "version"),
+)
+
+alert = Table(
+    "alert",
+    metadata,
+    _id(BigInteger),
+    Column("project_id", Integer, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("data_state", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("response", Text, nullable=False),
+    Column("episode", Integer, nullable=False),
+    _when("since"),
+    _when("fired_at", nullable=True),
+    _when("resolved_at", nullable=True),
+    Column("resolved_reason", Text),
+    Column("acknowledged_by", Text),
+    _when("acknowledged_at", nullable=True),
+    Column("body", JSONB, nullable=False),
+    Column("config_version", Integer, nullable=False),
+    UniqueConstraint("project_id", "fingerprint"),
+    Index("ix_alert_state", "project_id", "state"),
+)
+
+alert_transition = Table(
+    "alert_transition",
+    metadata,
+    _id(BigInteger),
+    Column("project_id", Integer, nullable=False),
+    Column("alert_id", BigInteger, nullable=False),
+    Column("episode", Integer, nullable=False),
+    Column("from_state", Text, nullable=False),
+    Column("to_state", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("by", Text),
+    Column("comment", Text),
+    _when("at"),
+    _when("recorded_at", now=True),
+    Column("body", JSONB, nullable=False),
+    ForeignKeyConstraint(["alert_id"], ["alert.id"]),
+    Index("ix_alert_transition_alert", "project_id", "alert_id", "id"),
+)
+
+delivery = Table(
+    "delivery",
+    metadata,
+    _id(BigInteger),
+    Column("project_id", Integer, nullable=False),
+    Column("delivery_key", Text, nullable=False),
+    Column("receiver", Text, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("event_type", Text, nullable=False),
+    Column("body", JSONB, nullable=False),
+    Column("alert_ids", ARRAY(BigInteger), nullable=False),
+    Column("state", Text, nullable=False, server_default=text("'waiting'")),
+    Column("attempts", Integer, nullable=False, server_default=text("0")),
+    _when("created_at", now=True),
+    _when("due_at"),
+    _when("lease_until", nullable=True),
+    _when("finished_at", nullable=True),
+    UniqueConstraint("project_id", "delivery_key"),
+    CheckConstraint("state in ('waiting', 'sent', 'dead')", name="state"),
+    Index(
+        "ix_delivery_waiting", "project_id", "due_at", postgresql_where=text("state = 'waiting'")
+    ),
+)
+
+delivery_attempt = Table(
+    "delivery_attempt",
+    metadata,
+    _id(BigInteger),
+    Column("project_id", Integer, nullable=False),
+    Column("delivery_id", BigInteger, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    _when("at", now=True),
+    Column("outcome", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    ForeignKeyConstraint(["delivery_id"], ["delivery.id"]),
+)
+
+WITHOUT_ROW_SECURITY = frozenset(
+    {
+        "project",
+        "api_key",
+        "request_log",
+        "label",
+        "intake_mark",
+        "intake_batch",
+        "label_mark",
+        "heartbeat",
+    }
+)
