@@ -1,0 +1,49 @@
+"""Array types of profiles, and integer tables added up by key. Knows no columns, no contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+CellNumbers = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+AnyArray = npt.NDArray[Any]
+
+
+def totals_by_key(keys: Integers, columns: Sequence[Integers]) -> tuple[Integers, Integers]:
+    """Sorted unique keys int64[k] and, per key, the row count and the sum of each column.
+
+    Returns (keys int64[k], values int64[k, 1 + len(columns)]). Everything is integer arithmetic,
+    so the order of the rows never changes the result.
+    """
+    if len(keys) == 0:
+        return keys[:0], np.zeros((0, 1 + len(columns)), np.int64)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    values = np.empty((len(starts), 1 + len(columns)), np.int64)
+    values[:, 0] = np.diff(np.append(starts, len(keys)))
+    for place, column in enumerate(columns, start=1):
+        values[:, place] = np.add.reduceat(column[order], starts)
+    return ordered[starts], values
+
+
+def add_tables(
+    tables: Sequence[tuple[Integers, Integers]],
+) -> tuple[Integers, Integers]:
+    """Add up sparse tables (keys[k], values[k, m]); keys of the result are sorted and unique."""
+    if len(tables) == 1:
+        return tables[0]
+    keys = np.concatenate([table[0] for table in tables])
+    values = np.concatenate([table[1] for table in tables])
+    if len(keys) == 0:
+        return keys, values
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    return ordered[starts], np.add.reduceat(values[order], starts, axis=0)

@@ -1,0 +1,147 @@
+"""What a labels part says about a binary model. Pure; reads the sparse table `binary`.
+
+Key of the table: predicted class (0, 1, 2 unknown), score cell (0 to 511 = floor(score · 512), 512
+without a score), label (0, 1, 2 unlabelled), delay bucket (0 to 31), entity group (0 to 19), packed
+in this order. Values: rows, sum of s, sum of s², sum of s · y, in units of 2⁻³⁰.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from monitor.profiles.arrays import Floats, Integers
+from monitor.profiles.part import Part
+
+SCORE_CELLS = 512
+NO_SCORE = SCORE_CELLS
+CLASS_UNKNOWN, UNLABELLED = 2, 2
+DELAY_BUCKETS = 32
+ENTITY_GROUPS = 20
+UNIT = 2**30
+BINARY = "binary"
+_SHAPE = (3, SCORE_CELLS + 1, 3, DELAY_BUCKETS, ENTITY_GROUPS)
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryCounts:
+    """Counts of a binary model's predictions and labels.
+
+    Per score cell, int64[512]: `positives`, `negatives`, `unlabelled`; per cell over labelled rows,
+    float64[512]: `score_sums` (of s), `score_square_sums` (s²), `score_label_sums` (s · y).
+    `without_score` = (negative, positive, unlabelled) rows without a score. `tp`, `fp`, `fn`, `tn`
+    count labelled rows with a known predicted class; `confusion_by_group` int64[20, 2, 2] holds the
+    same by entity group, [predicted, label]. `positives_by_group`, `negatives_by_group`
+    int64[20, 512]. `delay_counts` int64[32]: labelled rows by delay bucket.
+    """
+
+    positives: Integers
+    negatives: Integers
+    unlabelled: Integers
+    score_sums: Floats
+    score_square_sums: Floats
+    score_label_sums: Floats
+    without_score: tuple[int, int, int]
+    confusion_by_group: Integers
+    positives_by_group: Integers
+    negatives_by_group: Integers
+    delay_counts: Integers
+    predicted_positive: int
+    n: int
+
+    @property
+    def tp(self) -> int:
+        return int(self.confusion_by_group[:, 1, 1].sum())
+
+    @property
+    def fp(self) -> int:
+        return int(self.confusion_by_group[:, 1, 0].sum())
+
+    @property
+    def fn(self) -> int:
+        return int(self.confusion_by_group[:, 0, 1].sum())
+
+    @property
+    def tn(self) -> int:
+        return int(self.confusion_by_group[:, 0, 0].sum())
+
+    @property
+    def n_labelled(self) -> int:
+        """Rows with a label, with or without a score."""
+        return int(self.delay_counts.sum())
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of rows with a label; None without rows."""
+        return self.n_labelled / self.n if self.n else None
+
+    @property
+    def brier(self) -> float | None:
+        """Mean of (s - y)² over labelled rows with a score (Brier, 1950); None without any."""
+        rows = int(self.positives.sum() + self.negatives.sum())
+        if rows == 0:
+            return None
+        squares = self.score_square_sums.sum() - 2 * self.score_label_sums.sum()
+        return float((squares + self.positives.sum()) / rows)
+
+
+def binary_counts(
+    part: Part,
+    *,
+    groups: Collection[int] | None = None,
+    delays: Collection[int] | None = None,
+) -> BinaryCounts:
+    """Counts of a labels part, of some entity groups only, or of labels in some delay buckets only.
+
+    Narrowing by delay leaves unlabelled rows in; all zero when the part holds no such table.
+    """
+    keys, values = part.sparse.get(BINARY, (np.zeros(0, np.int64), np.zeros((0, 4), np.int64)))
+    predicted, cell, label, delay, group = np.unravel_index(keys, _SHAPE)
+    chosen = np.ones(len(keys), bool)
+    if groups is not None:
+        chosen &= np.isin(group, list(groups))
+    if delays is not None:
+        chosen &= np.isin(delay, list(delays)) | (label == UNLABELLED)
+    index = tuple(np.asarray(a)[chosen] for a in (predicted, cell, label, delay, group))
+    return _counted(index, values[chosen])
+
+
+def _counted(index: tuple[Integers, ...], values: Integers) -> BinaryCounts:
+    predicted, cell, label, delay, group = index
+    rows = values[:, 0]
+    cells = np.zeros((3, SCORE_CELLS + 1), np.int64)
+    np.add.at(cells, (label, cell), rows)
+    labelled = label != UNLABELLED
+    sums = np.zeros((SCORE_CELLS + 1, 3), np.int64)
+    np.add.at(sums, cell[labelled], values[labelled, 1:])
+    by_group = np.zeros((ENTITY_GROUPS, 3, SCORE_CELLS + 1), np.int64)
+    np.add.at(by_group, (group, label, cell), rows)
+    confusion = np.zeros((ENTITY_GROUPS, 3, 3), np.int64)
+    np.add.at(confusion, (group, predicted, label), rows)
+    delays = np.zeros(DELAY_BUCKETS, np.int64)
+    np.add.at(delays, delay[labelled], rows[labelled])
+    scaled = sums[:SCORE_CELLS] / UNIT
+    return BinaryCounts(
+        positives=cells[1, :SCORE_CELLS],
+        negatives=cells[0, :SCORE_CELLS],
+        unlabelled=cells[2, :SCORE_CELLS],
+        score_sums=scaled[:, 0],
+        score_square_sums=scaled[:, 1],
+        score_label_sums=scaled[:, 2],
+        without_score=(int(cells[0, NO_SCORE]), int(cells[1, NO_SCORE]), int(cells[2, NO_SCORE])),
+        confusion_by_group=confusion[:, :2, :2],
+        positives_by_group=by_group[:, 1, :SCORE_CELLS],
+        negatives_by_group=by_group[:, 0, :SCORE_CELLS],
+        delay_counts=delays,
+        predicted_positive=int(rows[predicted == 1].sum()),
+        n=int(rows.sum()),
+    )
+
+
+def pack_binary(
+    predicted: Integers, cell: Integers, label: Integers, delay: Integers, group: Integers
+) -> Integers:
+    """Keys of the table `binary`, int64[n]."""
+    return np.ravel_multi_index((predicted, cell, label, delay, group), _SHAPE).astype(np.int64)
