@@ -11,11 +11,22 @@ from enum import StrEnum
 from typing import Annotated, Any, Self
 from zoneinfo import available_timezones
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    field_validator,
+    model_validator,
+)
 
 RESERVED_NAMES = frozenset(
-    "request_id event_time model leg deployment tags outcome outcome_reason received_at"
-    " contract_version deployment_id project_id violations".split()
+    {
+        *("request_id", "event_time", "model", "leg", "deployment", "tags", "outcome"),
+        *("outcome_reason", "received_at", "contract_version", "deployment_id", "project_id"),
+        "violations",
+    }
 )
 MAX_COLUMNS = 2_000
 MAX_NAME_LENGTH = 200
@@ -29,12 +40,23 @@ def parse_duration(value: Any) -> timedelta:
     if isinstance(value, timedelta):
         return value
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None or len(match[1]) > 6:
+    if match is None or len(match[1]) > 10:
         raise ValueError(f"{value!r} is not a duration; write for example 90s, 10m, 6h, 7d or 2w")
     return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
 
 
-Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+def format_duration(value: timedelta) -> str:
+    """The shortest form that `parse_duration` reads back: the largest unit that fits exactly."""
+    seconds = int(value.total_seconds())
+    unit = next(unit for unit in "wdhms" if seconds % _SECONDS[unit] == 0)
+    return f"{seconds // _SECONDS[unit]}{unit}"
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, when_used="json"),
+]
 
 
 class ColumnType(StrEnum):
@@ -189,7 +211,7 @@ class Baseline(_Frozen):
 class Contract(_Frozen):
     """The declaration of one model. The database gives it a version when it is applied."""
 
-    model: str = Field(min_length=1, max_length=MAX_NAME_LENGTH, pattern=r"^[a-z0-9][a-z0-9._-]*$")
+    model: str = Field(min_length=1, max_length=55, pattern=r"^[a-z0-9][a-z0-9._-]*$")
     owner: str = Field(min_length=1)
     purpose: str = Field(min_length=1)
     risk_tier: RiskTier = RiskTier.MEDIUM
@@ -226,7 +248,7 @@ class Contract(_Frozen):
         return tuple(column for column in self.columns if column.role is role)
 
     def single(self, role: ColumnRole) -> Column | None:
-        """The one column of a role, or None. Contracts hold at most one score, prediction, entity."""
+        """The one column of a role, or None; a contract holds one score, prediction and entity."""
         found = self.with_role(role)
         return found[0] if found else None
 
@@ -279,7 +301,7 @@ def _retention_problems(contract: Contract) -> list[str]:
     needed = contract.label.max_age + contract.label.correction_time
     if contract.retention.requests < needed:
         return [
-            f"retention.requests ({contract.retention.requests.days} d) is shorter than label.max_age plus"
-            f" label.correction_time ({needed.days} d); late labels would find no request"
+            f"retention.requests ({contract.retention.requests.days} d) is shorter than"
+            f" label.max_age plus label.correction_time ({needed.days} d); late labels would find no request"
         ]
     return []

@@ -77,7 +77,7 @@ def widths(column: Column) -> tuple[int, int]:
 
 
 def extend(previous: Layout | None, contract: Contract) -> Layout:
-    """The layout after applying a contract: known columns keep their slots, new ones are appended."""
+    """The layout after applying a contract: known columns keep their slots."""
     slots = list(previous.slots) if previous else []
     active = []
     for column in contract.columns:

@@ -166,7 +166,7 @@ class LabelBatch:
 
 @dataclass(frozen=True)
 class IntakeAnswer:
-    """What a sender is told, after the commit: accepted + duplicate + conflict + rejected = sent."""
+    """What a sender is told after the commit; the four counts add up to what was sent."""
 
     accepted: int
     duplicate: int = 0

@@ -1,4 +1,4 @@
-"""Half-open UTC windows `[start, end)` and their alignment. Knows no clock: `now` is an argument."""
+"""Half-open UTC windows `[start, end)` and their alignment. Knows no clock."""
 
 from __future__ import annotations
 

@@ -1,0 +1,221 @@
+"""Models, their contracts and their deployments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from monitor.contract import ColumnType, Contract
+from monitor.deployment import Tags
+from monitor.errors import UnknownSubject
+from monitor.layout import Layout, Slot, extend
+from monitor.store.tables import contract, deployment, model
+
+MAX_NEW_DEPLOYMENTS_A_DAY = 200
+OVERFLOW_DIGEST = "overflow"
+
+
+@dataclass(frozen=True)
+class ModelContext:
+    """A model as the working parts need it: its newest contract, layout and known deployments."""
+
+    project_id: int
+    model_id: int
+    contract: Contract
+    contract_version: int
+    layout: Layout
+    hash_key: bytes
+    deployment_ids: frozenset[int]
+
+
+def apply_contract(
+    connection: Connection, project_id: int, wanted: Contract, *, source: str, by: str
+) -> int:
+    """Store a contract as the model's next version and refresh its readable view; the version.
+
+    The same contract again changes nothing and returns the version it has.
+    """
+    model_id = _ensure_model(connection, project_id, wanted)
+    newest = _newest(connection, project_id, model_id)
+    body = wanted.model_dump(mode="json")
+    if newest is not None and newest.body == body:
+        return int(newest.version)
+    layout = extend(Layout.from_json(newest.layout) if newest is not None else None, wanted)
+    version = 1 if newest is None else int(newest.version) + 1
+    connection.execute(
+        sa.insert(contract).values(
+            project_id=project_id,
+            model_id=model_id,
+            version=version,
+            body=body,
+            source=source,
+            layout=layout.to_json(),
+            applied_by=by,
+        )
+    )
+    _make_view(connection, project_id, model_id, wanted, layout)
+    return version
+
+
+def model_context(
+    connection: Connection, project_id: int, name: str, hash_key: bytes
+) -> ModelContext | None:
+    """Everything intake and jobs need to know of a model, None when there is no such model."""
+    row = connection.execute(
+        sa.select(model.c.id).where(model.c.project_id == project_id, model.c.name == name)
+    ).one_or_none()
+    newest = _newest(connection, project_id, row.id) if row is not None else None
+    if row is None or newest is None:
+        return None
+    known = sa.select(deployment.c.id).where(
+        deployment.c.project_id == project_id, deployment.c.model_id == row.id
+    )
+    return ModelContext(
+        project_id=project_id,
+        model_id=row.id,
+        contract=Contract.model_validate(newest.body),
+        contract_version=newest.version,
+        layout=Layout.from_json(newest.layout),
+        hash_key=hash_key,
+        deployment_ids=frozenset(connection.scalars(known)),
+    )
+
+
+def model_number(connection: Connection, project_id: int, name: str) -> int:
+    """The model's number; UnknownSubject names the models there are."""
+    names = {
+        row.name: row.id
+        for row in connection.execute(
+            sa.select(model.c.name, model.c.id).where(model.c.project_id == project_id)
+        )
+    }
+    if name not in names:
+        raise UnknownSubject(
+            f"no model {name!r}; there are: {', '.join(sorted(names)) or 'none yet'}"
+        )
+    return int(names[name])
+
+
+def model_names(connection: Connection, project_id: int) -> list[str]:
+    """Names of all models of a project, sorted."""
+    query = sa.select(model.c.name).where(model.c.project_id == project_id).order_by(model.c.name)
+    return list(connection.scalars(query))
+
+
+def register_deployment(
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    tags: Tags,
+    name: str | None,
+    now: datetime,
+) -> tuple[int, bool]:
+    """The deployment's number and whether it is new. The same tags are always the same deployment.
+
+    Beyond MAX_NEW_DEPLOYMENTS_A_DAY new ones a day, all further tags share one overflow deployment.
+    """
+    key = (deployment.c.project_id == project_id, deployment.c.model_id == model_id)
+    known = connection.scalar(
+        sa.select(deployment.c.id).where(*key, deployment.c.digest == tags.digest())
+    )
+    if known is not None:
+        return int(known), False
+    recent = connection.scalar(
+        sa.select(sa.func.count()).where(*key, deployment.c.first_seen_at > now - timedelta(days=1))
+    )
+    values: dict[str, Any] = {"digest": tags.digest(), "tags": tags.as_dict(), "name": name}
+    if (recent or 0) >= MAX_NEW_DEPLOYMENTS_A_DAY:
+        values = {"digest": OVERFLOW_DIGEST, "tags": {}, "name": None, "overflow": True}
+    statement = insert(deployment).values(
+        project_id=project_id, model_id=model_id, first_seen_at=now, **values
+    )
+    made = connection.scalar(statement.on_conflict_do_nothing().returning(deployment.c.id))
+    if made is not None:
+        return int(made), True
+    found = connection.scalar(
+        sa.select(deployment.c.id).where(*key, deployment.c.digest == values["digest"])
+    )
+    if found is None:
+        raise UnknownSubject(
+            f"the deployment name {name!r} is taken by other tags; choose another name"
+        )
+    return int(found), False
+
+
+def deployment_tags(connection: Connection, project_id: int, model_id: int) -> dict[int, Tags]:
+    """Tags of all deployments of a model, by number."""
+    rows = connection.execute(
+        sa.select(deployment.c.id, deployment.c.tags).where(
+            deployment.c.project_id == project_id, deployment.c.model_id == model_id
+        )
+    )
+    return {row.id: Tags.of(row.tags) for row in rows}
+
+
+def _ensure_model(connection: Connection, project_id: int, wanted: Contract) -> int:
+    facts = {"owner": wanted.owner, "purpose": wanted.purpose, "risk_tier": wanted.risk_tier.value}
+    statement = insert(model).values(project_id=project_id, name=wanted.model, **facts)
+    statement = statement.on_conflict_do_update(index_elements=["project_id", "name"], set_=facts)
+    return int(connection.scalar(statement.returning(model.c.id)))
+
+
+def _newest(connection: Connection, project_id: int, model_id: int) -> Any:
+    return connection.execute(
+        sa.select(contract)
+        .where(contract.c.project_id == project_id, contract.c.model_id == model_id)
+        .order_by(contract.c.version.desc())
+        .limit(1)
+    ).one_or_none()
+
+
+def view_name(model_name: str) -> str:
+    """Name of the readable view of a model's requests."""
+    return "log_" + model_name.replace("-", "_").replace(".", "_")
+
+
+def _make_view(
+    connection: Connection, project_id: int, model_id: int, wanted: Contract, layout: Layout
+) -> None:
+    quote = connection.dialect.identifier_preparer.quote_identifier
+    schema = quote(f"project_{project_id}")
+    view = f"{schema}.{quote(view_name(wanted.model))}"
+    columns = ",\n  ".join(
+        f"{_expression(slot)} as {quote(slot.name)}" for slot in layout.active_slots()
+    )
+    connection.execute(sa.text(f"create schema if not exists {schema}"))
+    connection.execute(
+        sa.text(f"grant usage on schema {schema} to inferwatch_dashboard, inferwatch_export")
+    )
+    connection.execute(sa.text(f"drop view if exists {view}"))
+    # Numbers are our own integers, names are quoted: nothing here is taken from a request.
+    definition = (
+        f"create view {view} as select request_id, event_time, leg, deployment_id, outcome,"
+        f" outcome_reason, received_at, contract_version, violations,\n  {columns}\n"
+        f"from public.request_log where project_id = {project_id} and model_id = {model_id}"
+        f" and project_id = nullif(current_setting('app.project', true), '')::int"
+    )
+    connection.exec_driver_sql(definition.replace("%", "%%"))
+    connection.execute(
+        sa.text(f"grant select on {view} to inferwatch_dashboard, inferwatch_export")
+    )
+
+
+def _expression(slot: Slot) -> str:
+    if slot.type is ColumnType.BOOLEAN:
+        return f"(numbers[{slot.number_start + 1}] <> 0)"
+    if slot.type is ColumnType.INTEGER:
+        return f"numbers[{slot.number_start + 1}]::bigint"
+    if slot.type is ColumnType.TIMESTAMP:
+        return f"to_timestamp(numbers[{slot.number_start + 1}])"
+    if slot.number_width > 1 or slot.type in (ColumnType.VECTOR, ColumnType.CLASS_SCORES):
+        return f"numbers[{slot.number_start + 1}:{slot.number_start + slot.number_width}]"
+    if slot.type is ColumnType.RANKED_LIST:
+        return f"texts[{slot.text_start + 1}:{slot.text_start + slot.text_width}]"
+    if slot.text_width:
+        return f"texts[{slot.text_start + 1}]"
+    return f"numbers[{slot.number_start + 1}]"

@@ -1,0 +1,272 @@
+"""Writing batches of requests and labels: straight COPY, staging when a key was seen before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import adbc_driver_manager as driver
+import numpy as np
+import pyarrow as pa
+
+from monitor.records import (
+    LABEL_SCHEMA,
+    REQUEST_SCHEMA,
+    LabelBatch,
+    Rejection,
+    RequestBatch,
+    ViolationExample,
+)
+from monitor.store.bulk import (
+    UNIQUE_VIOLATION,
+    BulkConnections,
+    copy_in,
+    execute,
+    literal,
+    sqlstate,
+)
+from monitor.windows import Grain
+
+ACCEPTED, DUPLICATE, CONFLICT = 0, 1, 2
+Codes = np.ndarray[Any, np.dtype[np.uint8]]
+
+_STAGED = [("place", pa.int32()), ("status", pa.int16())]
+REQUEST_STAGE = pa.schema([*REQUEST_SCHEMA, *_STAGED])
+LABEL_STAGE = pa.schema([*LABEL_SCHEMA, *_STAGED])
+_STAGE_TYPES = {
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.float64(): "float8",
+    pa.string(): "text",
+    pa.timestamp("us", tz="UTC"): "timestamptz",
+    pa.list_(pa.int32()): "int[]",
+    pa.list_(pa.float64()): "float8[]",
+    pa.list_(pa.string()): "text[]",
+}
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """What became of each row of a batch: None means every one was accepted."""
+
+    codes: Codes | None
+    n: int
+
+    def count(self, code: int) -> int:
+        """How many rows have this code."""
+        if self.codes is None:
+            return self.n if code == ACCEPTED else 0
+        return int((self.codes == code).sum())
+
+
+def write_requests(bulk: BulkConnections, batch: RequestBatch) -> StoredRows:
+    """Store requests in one transaction; returns after the commit.
+
+    The first of a key is kept; the same content again is a duplicate, other content a conflict.
+    """
+    try:
+        return bulk.run(lambda cursor: _copy_requests(cursor, batch))
+    except driver.Error as error:
+        if sqlstate(error) != UNIQUE_VIOLATION:
+            raise
+    return bulk.run(lambda cursor: _stage_requests(cursor, batch))
+
+
+def write_labels(bulk: BulkConnections, batch: LabelBatch) -> StoredRows:
+    """Store labels in one transaction; the same label again is a duplicate, another a revision."""
+    try:
+        return bulk.run(lambda cursor: _copy_labels(cursor, batch))
+    except driver.Error as error:
+        if sqlstate(error) != UNIQUE_VIOLATION:
+            raise
+    return bulk.run(lambda cursor: _stage_labels(cursor, batch))
+
+
+def _copy_requests(cursor: Any, batch: RequestBatch) -> StoredRows:
+    done = StoredRows(None, batch.table.num_rows)
+    _note(cursor, "requests", batch.table, batch.rejections, done, batch.examples)
+    if done.n:
+        execute(cursor, _mark_statement(batch.table, None))
+        copy_in(cursor, "request_log", batch.table, REQUEST_SCHEMA)
+    return done
+
+
+def _stage_requests(cursor: Any, batch: RequestBatch) -> StoredRows:
+    codes = _staged_codes(cursor, "request_stage", batch.table, REQUEST_STAGE, "absorb_requests")
+    done = StoredRows(codes, batch.table.num_rows)
+    _note(cursor, "requests", batch.table, batch.rejections, done, batch.examples)
+    if (codes == ACCEPTED).any():
+        execute(cursor, _mark_statement(batch.table, codes == ACCEPTED))
+    return done
+
+
+def _copy_labels(cursor: Any, batch: LabelBatch) -> StoredRows:
+    done = StoredRows(None, batch.table.num_rows)
+    _note(cursor, "labels", batch.table, batch.rejections, done)
+    if done.n:
+        execute(cursor, _label_mark_statement(batch.table))
+        copy_in(cursor, "label", batch.table, LABEL_SCHEMA)
+    return done
+
+
+def _stage_labels(cursor: Any, batch: LabelBatch) -> StoredRows:
+    codes = _staged_codes(cursor, "label_stage", batch.table, LABEL_STAGE, "absorb_labels")
+    done = StoredRows(codes, batch.table.num_rows)
+    _note(cursor, "labels", batch.table, batch.rejections, done)
+    if (codes == ACCEPTED).any():
+        execute(cursor, _label_mark_statement(batch.table.filter(pa.array(codes == ACCEPTED))))
+    return done
+
+
+def _staged_codes(
+    cursor: Any, stage: str, table: pa.Table, schema: pa.Schema, absorb: str
+) -> Codes:
+    columns = ", ".join(f"{field.name} {_STAGE_TYPES[field.type]}" for field in schema)
+    execute(cursor, f"create temp table {stage} ({columns}) on commit drop")
+    # The absorbing function runs with the owner's rights; the stage is this session's alone.
+    execute(cursor, f"grant select, update on {stage} to public")
+    n = table.num_rows
+    placed = table.append_column("place", pa.array(np.arange(n, dtype="i4")))
+    staged = placed.append_column("status", pa.nulls(n, pa.int16())).cast(schema)
+    copy_in(cursor, stage, staged, schema, temporary=True)
+    cursor.execute(f"select {absorb}()")
+    cursor.fetchall()
+    cursor.execute(f"select status from {stage} order by place")
+    codes: Codes = cursor.fetch_arrow_table()["status"].to_numpy().astype(np.uint8)
+    return codes
+
+
+def _note(
+    cursor: Any,
+    kind: str,
+    table: pa.Table,
+    rejections: tuple[Rejection, ...],
+    done: StoredRows,
+    examples: tuple[ViolationExample, ...] = (),
+) -> None:
+    """Count the batch, and keep its rejections and examples, in the batch's own transaction."""
+    if not done.n:
+        return
+    project, model = table["project_id"][0].as_py(), table["model_id"][0].as_py()
+    received = table["received_at" if kind == "requests" else "arrived_at"][0].as_py()
+    counts = [done.count(code) for code in (ACCEPTED, DUPLICATE, CONFLICT)]
+    count_batch(
+        cursor, project, model, kind, received, (*counts, len(rejections), count_violations(table))
+    )
+    if rejections or examples:
+        keep_evidence(cursor, project, model, kind, received, rejections, examples)
+
+
+def count_batch(
+    cursor: Any, project: int, model: int, kind: str, received: datetime, counts: tuple[int, ...]
+) -> None:
+    """One row that says what became of a body: accepted, duplicate, conflict, rejected, violations."""
+    values = ", ".join(literal(value) for value in (project, model, kind, received, *counts))
+    execute(
+        cursor,
+        "insert into intake_batch (project_id, model_id, kind, received_at, accepted, duplicate,"
+        f" conflict, rejected, violations) values ({values})",
+    )
+
+
+def keep_evidence(
+    cursor: Any,
+    project: int,
+    model: int,
+    kind: str,
+    received: datetime,
+    rejections: tuple[Rejection, ...],
+    examples: tuple[ViolationExample, ...],
+) -> None:
+    """Store rejections and masked examples (these tables have row-level security)."""
+    cursor.execute(f"select set_config('app.project', {literal(str(project))}, true)")
+    cursor.fetchall()
+    if rejections:
+        rows = ", ".join(
+            _rejection_row(project, model, kind, received, found) for found in rejections
+        )
+        execute(
+            cursor,
+            "insert into rejection (project_id, model_id, kind, place, reason, message, request_id,"
+            f" excerpt, received_at) values {rows}",
+        )
+    if examples:
+        day = received.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        rows = ", ".join(
+            "("
+            + ", ".join(
+                literal(v) for v in (project, model, e.column, int(e.reason), day, e.example)
+            )
+            + ")"
+            for e in examples
+        )
+        execute(
+            cursor,
+            "insert into violation_example (project_id, model_id, column_name, reason, day, example)"
+            f" values {rows} on conflict do nothing",
+        )
+
+
+def _rejection_row(
+    project: int, model: int, kind: str, received: datetime, found: Rejection
+) -> str:
+    values = (
+        project,
+        model,
+        kind,
+        found.place,
+        found.reason.value,
+        found.message,
+        found.request_id,
+        found.excerpt,
+        received,
+    )
+    return "(" + ", ".join(literal(value) for value in values) + ")"
+
+
+def count_violations(table: pa.Table) -> int:
+    """Violations in a request table (0 for labels, which have none)."""
+    if "violations" not in table.schema.names:
+        return 0
+    return sum(len(chunk.flatten()) for chunk in table["violations"].chunks)
+
+
+def _mark_statement(table: pa.Table, kept: np.ndarray[Any, np.dtype[np.bool_]] | None) -> str:
+    moments = _micros(table["event_time"])
+    moments = moments if kept is None else moments[kept]
+    head = ", ".join(literal(table[name][0].as_py()) for name in ("project_id", "model_id", "leg"))
+    rows = []
+    for grain in (Grain.FIVE_MINUTES, Grain.HOUR):
+        starts, counts = np.unique(moments // (int(grain) * 1_000_000), return_counts=True)
+        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+            rows.append(f"({head}, {int(grain)}, to_timestamp({start * int(grain)}), {count})")
+    return (
+        "insert into intake_mark (project_id, model_id, leg, grain, window_start, n) values "
+        + ", ".join(rows)
+    )
+
+
+def _label_mark_statement(table: pa.Table) -> str:
+    head = ", ".join(literal(table[name][0].as_py()) for name in ("project_id", "model_id"))
+    observed, arrived = _micros(table["observed_at"]), _micros(table["arrived_at"])
+    rows = []
+    for moment in np.unique(arrived):
+        mine = observed[arrived == moment]
+        times = ", ".join(literal(_moment(value)) for value in (mine.min(), mine.max(), moment))
+        rows.append(f"({head}, {times}, {len(mine)})")
+    return (
+        "insert into label_mark (project_id, model_id, first_observed_at, last_observed_at,"
+        " arrived_at, n) values " + ", ".join(rows)
+    )
+
+
+def _micros(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.int64]]:
+    found: np.ndarray[Any, np.dtype[np.int64]] = column.cast(pa.int64()).to_numpy()
+    return found
+
+
+def _moment(micros: int) -> datetime:
+    return datetime.fromtimestamp(int(micros) // 1_000_000, UTC).replace(
+        microsecond=int(micros) % 1_000_000
+    )
