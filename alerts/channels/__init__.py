@@ -1,0 +1,1 @@
+"""Ways to reach a receiver: the only part of alerting that talks to a network."""

@@ -1,0 +1,202 @@
+"""alerts.yaml: who owns what, how they are reached, and when they are.
+
+`read_alert_config(text, source, channels)` gives an AlertConfig or raises AlertConfigError with
+every mistake and its line. The file:
+
+    owners:                           # who answers
+      - name: flight-ml               # team
+        people: [ada@example.org]     # at least one
+        receiver: on-call             # where its messages go unless a rule says otherwise
+    receivers:                        # destinations
+      - name: on-call
+        channel: webhook              # a way to reach it; the other keys belong to the channel
+        send_resolved: true           # default true
+        url: https://…                # or url_env: NAME, or url_file: PATH
+        secret_env: NAME              # or secret_file: PATH; never the secret itself
+        private_addresses_allowed: false
+    rules:
+      - name: deployment-contrast
+        when: {check: contrast, column: "dist*", leg: [live, batch]}
+        value: low                    # value (default), low or high end of the interval
+        above: 0.02                   # or below: X, outside: [A, B], state: [failed, no_data]
+        recover_below: 0.015          # while firing, this takes the place of `above`;
+                                      # recover_above that of `below`; both those of `outside`
+        for: 2                        # breaching windows in a row until it fires (default 1)
+        keep_firing_for: 1            # clear windows in a row until it is resolved (default 1)
+        minimum_n: 100                # a window with fewer rows is not judged (default 0)
+        severity: page                # page, ticket or notice
+        owner: flight-ml
+        receiver: on-call             # default: the owner's
+        response: reduce_traffic      # roll_back, reduce_traffic, fall_back, review_threshold,
+                                      # retrain or investigate
+        runbook: https://…            # or a path in the documentation; a page rule needs it
+        impact: One sentence.         # a page rule needs it
+        precondition: One sentence.   # what must hold before the response is carried out
+        limit: One sentence.          # how far the response may go
+        about: quality                # distribution, quality, service or data: how it is worded
+        summary: "Column {column}: {value:.3f} {unit}"
+
+`when` compares labels as text: the whole value, one of a list, or a beginning followed by `*`; an
+empty text means that the label is absent. `summary` may name any label, and value, low, high, n,
+unit, threshold, text, window_start and window_end; numbers take a format such as `.3f` or `,`.
+
+Pure: it opens no file and reads no environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol, TypeVar
+
+from alerts.config_rules import read_rule
+from alerts.errors import AlertConfigError
+from alerts.rules import Rule
+from alerts.yaml_source import Problems, Section, compose, did_you_mean, read_text, section
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The team and people who answer, and their usual receiver."""
+
+    name: str
+    people: tuple[str, ...]
+    receiver: str
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """A destination. `options` are the keys of its channel, checked by the channel's reader."""
+
+    name: str
+    channel: str
+    send_resolved: bool = True
+    options: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
+
+
+@dataclass(frozen=True)
+class AlertConfig:
+    """A whole configuration, checked: every name used in it exists in it."""
+
+    owners: tuple[Owner, ...]
+    receivers: tuple[Receiver, ...]
+    rules: tuple[Rule, ...]
+
+    def rule(self, name: str) -> Rule | None:
+        """The rule of this name."""
+        return next((rule for rule in self.rules if rule.name == name), None)
+
+    def receiver(self, name: str) -> Receiver:
+        """The receiver of this name; KeyError when there is none."""
+        return {receiver.name: receiver for receiver in self.receivers}[name]
+
+    def owner(self, name: str) -> Owner:
+        """The owner of this name; KeyError when there is none."""
+        return {owner.name: owner for owner in self.owners}[name]
+
+    def receiver_of(self, rule: Rule) -> Receiver:
+        """Where messages of a rule go: its own receiver, or its owner's."""
+        return self.receiver(rule.receiver or self.owner(rule.owner).receiver)
+
+
+class ChannelOptions(Protocol):
+    """What the reader must know of a channel: how to read the keys that belong to it."""
+
+    @staticmethod
+    def read_options(receiver: Section) -> Mapping[str, str | bool]:
+        """Read the channel's keys of a receiver and report its mistakes."""
+
+
+def read_alert_config(
+    text: str, source: str, channels: Mapping[str, ChannelOptions]
+) -> AlertConfig:
+    """Parse alerts.yaml.
+
+    `source` names the file in messages; `channels` maps the known channel names to their readers
+    (`alerts.channels.registry.CHANNELS`). Raises AlertConfigError with every mistake.
+    """
+    problems = Problems()
+    root = compose(text, problems)
+    top = section(root, "", problems) if root is not None else None
+    if top is None:
+        raise AlertConfigError(source, problems.found)
+    config = _read_top(top, channels, problems)
+    if problems.found:
+        raise AlertConfigError(source, problems.found)
+    return config
+
+
+def _read_top(
+    top: Section, channels: Mapping[str, ChannelOptions], problems: Problems
+) -> AlertConfig:
+    for name in ("owners", "receivers", "rules"):
+        if top.get(name) is None:
+            top.missing(name, "give a list")
+    owner_sections = top.items("owners", lambda node, place: section(node, place, problems))
+    receiver_sections = top.items("receivers", lambda node, place: section(node, place, problems))
+    rule_sections = top.items("rules", lambda node, place: section(node, place, problems))
+    top.finish()
+    owner_names = _names(owner_sections)
+    receiver_names = _names(receiver_sections)
+    _names(rule_sections)
+    receivers = [_read_receiver(each, channels) for each in receiver_sections]
+    owners = [_read_owner(each, receiver_names) for each in owner_sections]
+    rules = [read_rule(each, owner_names, receiver_names) for each in rule_sections]
+    return AlertConfig(_present(owners), _present(receivers), _present(rules))
+
+
+Item = TypeVar("Item")
+
+
+def _present(items: Sequence[Item | None]) -> tuple[Item, ...]:
+    return tuple(item for item in items if item is not None)
+
+
+def _names(sections: Sequence[Section]) -> list[str]:
+    """The names of the sections; a missing or repeated one is reported."""
+    names: list[str] = []
+    for each in sections:
+        name = each.text("name", limit=100)
+        if "name" not in each.nodes:
+            each.missing("name", "give one word")
+        if name is None:
+            continue
+        if name in names:
+            each.complain("name", f"{name!r} is used twice; names must differ")
+        names.append(name)
+    return names
+
+
+def _read_owner(each: Section, receiver_names: Sequence[str]) -> Owner | None:
+    people = each.items("people", lambda node, place: read_text(node, place, each.problems))
+    if "people" not in each.nodes:
+        each.missing("people", "list at least one person who answers")
+    elif not people:
+        each.complain("people", "must list at least one person who answers")
+    receiver = each.text("receiver", limit=100)
+    if "receiver" not in each.nodes:
+        each.missing("receiver", "name the receiver that reaches this owner")
+    elif receiver is not None and receiver not in receiver_names:
+        hint = did_you_mean(receiver, receiver_names)
+        each.complain("receiver", f"no receiver is called {receiver!r}{hint}")
+    each.finish()
+    return Owner(each.raw_text("name"), tuple(people), receiver) if receiver is not None else None
+
+
+def _read_receiver(each: Section, channels: Mapping[str, ChannelOptions]) -> Receiver | None:
+    channel = each.text("channel", limit=100)
+    send_resolved = each.flag("send_resolved")
+    if channel is None or channel not in channels:
+        if "channel" not in each.nodes:
+            each.missing("channel", f"known are {', '.join(channels)}")
+        elif channel is not None:
+            hint = did_you_mean(channel, channels)
+            each.complain("channel", f"no channel is called {channel!r}{hint}")
+        return None  # its other keys can't be judged without the channel
+    options = channels[channel].read_options(each)
+    each.finish()
+    return Receiver(each.raw_text("name"), channel, send_resolved is not False, options)

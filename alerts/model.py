@@ -1,0 +1,265 @@
+"""The values of alerting: labels, readings, alerts, transitions.
+
+All are frozen. They hold words, numbers and times; what a model, a table or a request is, they must
+not know. Times are aware and in UTC.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+LABEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+
+
+class AlertState(StrEnum):
+    """Where a rule stands on one subject."""
+
+    OK = "ok"
+    PENDING = "pending"  # breaching, not yet for as many windows as the rule asks
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+class DataState(StrEnum):
+    """Whether the newest window could be judged; apart from the alert's state on purpose."""
+
+    OK = "ok"
+    NO_DATA = "no_data"
+    TOO_FEW = "too_few"
+    FAILED = "failed"
+
+
+class ReadingState(StrEnum):
+    """How the measurement of one window ended."""
+
+    MEASURED = "measured"
+    TOO_FEW = "too_few"
+    FAILED = "failed"
+    NO_DATA = "no_data"
+
+
+class ResolvedReason(StrEnum):
+    """Why an alert is over. Missing data is never a reason."""
+
+    RECOVERED = "recovered"
+    CLOSED_BY_HAND = "closed_by_hand"
+    SUPERSEDED = "superseded"
+    MODEL_RETIRED = "model_retired"
+    NO_LONGER_EVALUATED = "no_longer_evaluated"
+
+
+class TransitionReason(StrEnum):
+    """Why an alert changed its state, endings apart (those are `ResolvedReason`)."""
+
+    BREACH_BEGAN = "breach_began"  # first breaching window, the rule asks for more
+    BREACH_HELD = "breach_held"  # as many breaching windows as the rule asks for
+    BREACH_PASSED = "breach_passed"  # a clear window before the alert fired
+
+
+class Severity(StrEnum):
+    """How soon a person must act: now, in working hours, when there is time."""
+
+    PAGE = "page"
+    TICKET = "ticket"
+    NOTICE = "notice"
+
+    @property
+    def rank(self) -> int:
+        """0 for the most urgent."""
+        return tuple(Severity).index(self)
+
+
+class ResponseAction(StrEnum):
+    """The defined reactions to an alert."""
+
+    ROLL_BACK = "roll_back"
+    REDUCE_TRAFFIC = "reduce_traffic"
+    FALL_BACK = "fall_back"
+    REVIEW_THRESHOLD = "review_threshold"
+    RETRAIN = "retrain"
+    INVESTIGATE = "investigate"
+
+
+def require_utc(name: str, moment: datetime) -> datetime:
+    """The moment in UTC; ValueError when it carries no zone."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{name} must carry a time zone, got {moment.isoformat()}")
+    return moment.astimezone(UTC)
+
+
+@dataclass(frozen=True)
+class Labels(Mapping[str, str]):
+    """What a reading is about: an immutable mapping, sorted by name.
+
+    An empty value is the same as an absent label and is dropped. Names are lower-case identifiers.
+    Values, times and probabilities never belong here: they would change the identity of the alert.
+    """
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, value in self.pairs:
+            if not LABEL_NAME.fullmatch(name):
+                raise ValueError(f"label name {name!r} is no lower-case identifier")
+            if not isinstance(value, str):
+                raise TypeError(f"label {name} must be text, got {value!r}")
+        kept = tuple(sorted((name, value) for name, value in self.pairs if value))
+        if len({name for name, _ in kept}) != len(kept):
+            raise ValueError(f"a label is given twice: {kept}")
+        object.__setattr__(self, "pairs", kept)
+
+    @classmethod
+    def of(cls, **labels: str) -> Labels:
+        """Labels(project="p", model="m", …) without the tuples."""
+        return cls(tuple(labels.items()))
+
+    @classmethod
+    def from_mapping(cls, labels: Mapping[str, str]) -> Labels:
+        """The same from a mapping."""
+        return cls(tuple(labels.items()))
+
+    def __getitem__(self, name: str) -> str:
+        for known, value in self.pairs:
+            if known == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.pairs)
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def fingerprint(self, rule_name: str) -> str:
+        """The identity of this rule on this subject: SHA-256, 64 hexadecimal digits."""
+        canonical = json.dumps([rule_name, self.pairs], ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A measurement as alerting sees it: labels, a window `[window_start, at)` and numbers.
+
+    `at` is the end of the window. `low` and `high` bound the interval of `value`. `value` is
+    present exactly when the state is measured. `text` is a short reason for the other states.
+    `evidence` carries what else is known, names to text or numbers.
+    """
+
+    labels: Labels
+    at: datetime
+    window_start: datetime
+    state: ReadingState
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    unit: str = ""
+    text: str = ""
+    evidence: Mapping[str, str | float] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at", require_utc("Reading.at", self.at))
+        object.__setattr__(self, "window_start", require_utc("window_start", self.window_start))
+        object.__setattr__(self, "evidence", MappingProxyType(dict(self.evidence)))
+        if self.window_start >= self.at:
+            raise ValueError(f"window [{self.window_start}, {self.at}) is empty")
+        if (self.value is not None) != (self.state is ReadingState.MEASURED):
+            raise ValueError(f"a reading that is {self.state} can't have the value {self.value}")
+        for name in ("value", "low", "high"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise ValueError(f"Reading.{name} must be finite, got {number}")
+        for name, known in self.evidence.items():
+            if not isinstance(known, str) and not math.isfinite(known):
+                raise ValueError(f"evidence {name} must be finite, got {known}; leave it out")
+        if self.n < 0:
+            raise ValueError(f"Reading.n must not be negative, got {self.n}")
+
+
+@dataclass(frozen=True)
+class FindingKey:
+    """One episode of one alert: what a receiver is told about once, and told the end of once."""
+
+    fingerprint: str
+    episode: int
+
+    @property
+    def finding_id(self) -> str:
+        """Short, stable, without a dot: fits the key fields of on-call services."""
+        return f"{self.fingerprint[:24]}-{self.episode}"
+
+
+@dataclass(frozen=True)
+class Alert:
+    """The state of one rule on one subject.
+
+    `episode` counts the times it opened. `breaches` and `clears` count windows in a row. `version`
+    grows with every change, for optimistic locking. `last_reading` is the newest window of any
+    kind, `last_judged` the newest one that was a breach or clear; `data_state` follows the former.
+    `since` is when the present state began, `pending_since` the end of the episode's first
+    breaching window: times of the data, not of the machine.
+    """
+
+    fingerprint: str
+    rule: str
+    labels: Labels
+    state: AlertState = AlertState.OK
+    data_state: DataState = DataState.OK
+    episode: int = 0
+    since: datetime | None = None
+    pending_since: datetime | None = None
+    fired_at: datetime | None = None
+    resolved_at: datetime | None = None
+    resolved_reason: ResolvedReason | None = None
+    last_reading: Reading | None = None
+    last_judged: Reading | None = None
+    breaches: int = 0
+    clears: int = 0
+    version: int = 0
+    acknowledged_by: str | None = None
+    acknowledged_at: datetime | None = None
+    resolved_by: str | None = None
+    comment: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Pending or firing."""
+        return self.state in (AlertState.PENDING, AlertState.FIRING)
+
+    @property
+    def key(self) -> FindingKey:
+        """The present episode."""
+        return FindingKey(self.fingerprint, self.episode)
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A recorded change of an alert's state.
+
+    `at` is a time of the data (the end of the window that caused it) or the moment a person acted;
+    `recorded_at` is when it was noticed; `since` is the end of the first breaching window.
+    """
+
+    fingerprint: str
+    rule: str
+    episode: int
+    from_state: AlertState
+    to_state: AlertState
+    reason: TransitionReason | ResolvedReason
+    at: datetime
+    recorded_at: datetime
+    since: datetime | None
+    reading: Reading | None
+
+    @property
+    def key(self) -> FindingKey:
+        """The episode this belongs to."""
+        return FindingKey(self.fingerprint, self.episode)

@@ -1,0 +1,56 @@
+"""When a message that was not taken is tried again.
+
+Pure: the time and the chance come in. A page waits seconds at first, because somebody is to be
+woken; then everything follows the schedule that Standard Webhooks 1.0.0 recommends.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from alerts.model import Severity
+
+_TAIL = tuple(timedelta(hours=hours) for hours in (0.5, 2, 5, 10, 14, 20, 24))
+_PAGE_HEAD = tuple(timedelta(seconds=each) for each in (0, 2, 5, 10, 20, 40, 90, 180, 300))
+_USUAL_HEAD = (timedelta(0), timedelta(seconds=5), timedelta(minutes=5))
+_JITTER = 0.1
+GIVE_UP_AFTER = timedelta(hours=120)
+
+
+class Chance(Protocol):
+    """A source of chance: `random.Random` and numpy's Generator both are one."""
+
+    def random(self) -> float:
+        """A number in [0, 1)."""
+
+
+def waits(severity: Severity) -> tuple[timedelta, ...]:
+    """The wait before each attempt, the first included, counted from the attempt before."""
+    return (_PAGE_HEAD if severity is Severity.PAGE else _USUAL_HEAD) + _TAIL
+
+
+def next_attempt(
+    attempts_so_far: int,
+    severity: Severity,
+    first_at: datetime,
+    now: datetime,
+    *,
+    retry_after: timedelta | None,
+    rng: Chance,
+) -> datetime | None:
+    """When to try next; None means give up.
+
+    `first_at` is when the message was first owed, `now` the moment of the failure. Up to a tenth is
+    added to the wait, so that receivers that come back are not met by everybody at once. A wait
+    asked for by the receiver is never cut short. Given up when the schedule is through, or when the
+    next attempt would be more than 120 hours after `first_at`.
+    """
+    schedule = waits(severity)
+    if attempts_so_far >= len(schedule):
+        return None
+    wait = schedule[attempts_so_far] * (1.0 + _JITTER * rng.random())
+    if retry_after is not None:
+        wait = max(wait, retry_after)
+    due = now + wait
+    return due if due - first_at <= GIVE_UP_AFTER else None

@@ -1,0 +1,172 @@
+"""Rules: which readings one looks at, and when a reading is a breach.
+
+Pure: a rule keeps nothing between readings; how long a breach must last is the lifecycle's matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from alerts.model import DataState, Labels, Reading, ReadingState, ResponseAction, Severity
+
+
+class Verdict(StrEnum):
+    """What one reading says about one rule. Unknown neither opens nor ends anything."""
+
+    BREACH = "breach"
+    CLEAR = "clear"
+    UNKNOWN = "unknown"
+
+
+class ValueSource(StrEnum):
+    """Which number of a reading is compared: the value or an end of its interval."""
+
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+
+
+class Subject(StrEnum):
+    """What a rule's breach is evidence of; it decides the wording of the message."""
+
+    DISTRIBUTION = "distribution"
+    QUALITY = "quality"
+    SERVICE = "service"
+    DATA = "data"
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """A label must have one of these values; `text*` means any value that begins with the text.
+
+    An empty pattern matches an absent label.
+    """
+
+    label: str
+    patterns: tuple[str, ...]
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether one of the patterns fits."""
+        value = labels.get(self.label, "")
+        return any(_fits(pattern, value) for pattern in self.patterns)
+
+
+def _fits(pattern: str, value: str) -> bool:
+    if pattern.endswith("*"):
+        return bool(value) and value.startswith(pattern[:-1])
+    return pattern == value
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A number breaches when it is under `lower` or over `upper`; equality is no breach.
+
+    `recover_lower` and `recover_upper` take their place while the alert is firing, so that a value
+    that hovers at the threshold opens one alert and not ten.
+    """
+
+    lower: float | None = None
+    upper: float | None = None
+    recover_lower: float | None = None
+    recover_upper: float | None = None
+
+    def is_crossed(self, number: float, *, firing: bool) -> bool:
+        """Whether the number breaches, given whether the alert already fires."""
+        lower, upper = self.lower, self.upper
+        if firing:
+            lower = lower if self.recover_lower is None else self.recover_lower
+            upper = upper if self.recover_upper is None else self.recover_upper
+        return (lower is not None and number < lower) or (upper is not None and number > upper)
+
+    def describe(self) -> str:
+        """For people: `above 0.2`, `below 0.9`, `outside 0.1 to 0.3`."""
+        if self.lower is not None and self.upper is not None:
+            return f"outside {self.lower:g} to {self.upper:g}"
+        return f"above {self.upper:g}" if self.upper is not None else f"below {self.lower:g}"
+
+
+@dataclass(frozen=True)
+class StateCondition:
+    """A reading breaches by how it ended, such as failed or no_data, not by a number."""
+
+    states: frozenset[ReadingState]
+
+    def describe(self) -> str:
+        """For people: `state failed or no_data`."""
+        return "state " + " or ".join(sorted(self.states))
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a reading is a breach, for how long, how severe, who owns it, which response is due."""
+
+    name: str
+    when: tuple[Matcher, ...]
+    condition: Bounds | StateCondition
+    severity: Severity
+    owner: str
+    response: ResponseAction
+    value: ValueSource = ValueSource.VALUE
+    hold: int = 1
+    keep_firing_for: int = 1
+    minimum_n: int = 0
+    receiver: str | None = None
+    runbook: str | None = None
+    impact: str | None = None
+    precondition: str | None = None
+    limit: str | None = None
+    about: Subject | None = None
+    summary: str | None = None
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether every matcher fits."""
+        return all(matcher.matches(labels) for matcher in self.when)
+
+
+def judge(rule: Rule, reading: Reading, *, currently_firing: bool) -> Verdict:
+    """Breach, clear or unknown.
+
+    For a bound: a reading that was not measured, holds fewer than `minimum_n` rows or lacks the
+    number the rule compares is unknown. For a condition on the state see `_judge_state`.
+    """
+    if isinstance(rule.condition, StateCondition):
+        return _judge_state(rule.condition.states, reading.state)
+    number = compared_number(rule, reading)
+    if number is None or reading.n < rule.minimum_n:
+        return Verdict.UNKNOWN
+    crossed = rule.condition.is_crossed(number, firing=currently_firing)
+    return Verdict.BREACH if crossed else Verdict.CLEAR
+
+
+def _judge_state(wanted: frozenset[ReadingState], state: ReadingState) -> Verdict:
+    """Only a window that held rows ends such an alert: a measured one, or one with too few rows.
+
+    A failure says nothing about whether data came, and an empty window nothing about failures.
+    """
+    if state in wanted:
+        return Verdict.BREACH
+    if state in (ReadingState.MEASURED, ReadingState.TOO_FEW):
+        return Verdict.CLEAR
+    return Verdict.UNKNOWN
+
+
+def compared_number(rule: Rule, reading: Reading) -> float | None:
+    """The number of the reading that the rule compares; None when it has none."""
+    if reading.state is not ReadingState.MEASURED:
+        return None
+    if rule.value is ValueSource.LOW:
+        return reading.low
+    return reading.high if rule.value is ValueSource.HIGH else reading.value
+
+
+def data_state_of(rule: Rule, reading: Reading) -> DataState:
+    """Whether this reading could be judged by this rule, and if not, why."""
+    if reading.state is not ReadingState.MEASURED:
+        return DataState(reading.state.value)
+    if isinstance(rule.condition, StateCondition):
+        return DataState.OK
+    if reading.n < rule.minimum_n:
+        return DataState.TOO_FEW
+    return DataState.FAILED if compared_number(rule, reading) is None else DataState.OK
