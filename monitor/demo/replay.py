@@ -1,0 +1,75 @@
+"""Replays the flights through the collector: requests when due, labels after the landing."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from monitor.demo.bodies import Body, encode, label_table, request_table
+from monitor.demo.flights import Flights
+from monitor.demo.plan import BodyKind, PlannedBody, plan_bodies
+from monitor.demo.router import Router
+from monitor.demo.sender import Counts, Sender
+
+SENDING_THREADS = 2
+BODIES_AHEAD = 6
+
+Progress = Callable[[int, np.datetime64], None]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One replay: the flights, who answers which, and the deployments' numbers at the collector."""
+
+    flights: Flights
+    assigned: NDArray[np.int8]
+    router: Router
+    deployment_ids: Sequence[int]
+    seed: int
+
+    def body(self, planned: PlannedBody) -> Body:
+        """Answer and encode the flights of one planned body."""
+        flights = self.flights.take(planned.rows)
+        if planned.kind is BodyKind.LABELS:
+            return encode(planned.kind, planned.number, label_table(flights))
+        rng = np.random.default_rng([self.seed % 2**32, planned.number])
+        assigned = self.assigned[planned.rows]
+        answers = self.router.answer(flights, assigned, rng)
+        numbers = np.array(self.deployment_ids, dtype=np.int32)[assigned]
+        return encode(planned.kind, planned.number, request_table(flights, answers, numbers))
+
+    def run(self, sender: Sender, progress: Progress) -> dict[BodyKind, Counts]:
+        """Send everything in order, a few bodies at a time; returns the counts by kind.
+
+        `progress` is told the records answered and the replayed moment after each body.
+        """
+        counts = {kind: Counts() for kind in BodyKind}
+        waiting: deque[tuple[PlannedBody, Future[Counts]]] = deque()
+        with ThreadPoolExecutor(SENDING_THREADS, "replay") as pool:
+            try:
+                for planned in plan_bodies(self.flights):
+                    waiting.append((planned, pool.submit(sender.send, self.body(planned))))
+                    while len(waiting) >= BODIES_AHEAD:
+                        _take(waiting, counts, progress)
+                while waiting:
+                    _take(waiting, counts, progress)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return counts
+
+
+def _take(
+    waiting: deque[tuple[PlannedBody, Future[Counts]]],
+    counts: dict[BodyKind, Counts],
+    progress: Progress,
+) -> None:
+    planned, future = waiting.popleft()
+    answered = future.result()
+    counts[planned.kind] += answered
+    progress(answered.sent, planned.due)
