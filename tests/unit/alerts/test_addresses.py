@@ -1,0 +1,181 @@
+"""Messages never reach addresses inside, however these are written or resolved."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import socket
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+
+from alerts.channels.addresses import refusal
+from alerts.channels.outbound import Outbound
+from alerts.channels.registry import open_channel
+from alerts.config import Receiver
+from alerts.errors import SendFailed, SendFailure
+from alerts.grouping import group
+from alerts.lifecycle import step
+from alerts.messages import Message, render
+
+from .factories import NOW, config, reading
+from .receiver import LocalReceiver, listening
+
+SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
+
+HOSTS = [
+    "127.0.0.1",
+    "2130706433",
+    "0x7f.1",
+    "0x7f000001",
+    "017700000001",
+    "127.1",
+    "0",
+    "localhost",
+    "[::1]",
+    "[::]",
+    "[::ffff:127.0.0.1]",
+    "[::127.0.0.1]",
+    "169.254.169.254",
+    "[64:ff9b::7f00:1]",
+    "[64:ff9b:1::7f00:1]",
+    "[2002:7f00:1::]",
+    "[fe80::1]",
+    "[fc00::1]",
+    "[fec0::1]",
+    "[ff02::1]",
+    "[fd00:ec2::254]",
+    "10.0.0.1",
+    "172.16.0.1",
+    "192.168.1.1",
+    "100.64.0.1",
+    "100.100.100.200",
+    "192.0.0.192",
+    "192.88.99.1",
+    "224.0.0.1",
+    "255.255.255.255",
+    "168.63.129.16",
+    "0.0.0.0",
+]
+ALWAYS_REFUSED = [
+    "169.254.169.254",
+    "[::ffff:169.254.169.254]",
+    "[64:ff9b::a9fe:a9fe]",
+    "[fe80::1]",
+    "[ff02::1]",
+    "[fd00:ec2::254]",
+    "100.100.100.200",
+    "168.63.129.16",
+    "224.0.0.1",
+    "0.0.0.0",
+    "255.255.255.255",
+]
+
+
+@pytest.fixture(scope="module")
+def message() -> Message:
+    setup = config()
+    result = step(setup, {}, [reading(1, 0.3)], NOW)
+    return render(
+        group(setup, result.alerts, result.transitions, set()).groups[0], "https://w", NOW
+    )
+
+
+@pytest.fixture(scope="module")
+def trap() -> Iterator[LocalReceiver]:
+    with listening() as receiver:
+        yield receiver
+
+
+def attempt(url: str, message: Message, http: Outbound, *, private: bool = False) -> SendFailed:
+    options: dict[str, str | bool] = {"url": url, "secret_env": "S"}
+    receiver = Receiver("r", "webhook", options=options | {"private_addresses_allowed": private})
+    with pytest.raises(SendFailed) as caught:
+        open_channel(receiver, {"S": SECRET}).send(message, delivery_id="d", now=NOW, http=http)
+    return caught.value
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_no_spelling_of_an_inner_address_is_reached(
+    host: str, message: Message, trap: LocalReceiver
+) -> None:
+    port = urlsplit(trap.url).port
+    with Outbound(timeout=2.0) as http:
+        failed = attempt(f"http://{host}:{port}/hook", message, http)
+    assert failed.reason is SendFailure.ADDRESS_REFUSED
+    assert failed.permanent
+    assert trap.received == []
+
+
+@pytest.mark.parametrize("host", ALWAYS_REFUSED)
+def test_the_permission_for_private_addresses_does_not_open_everything(
+    host: str, message: Message
+) -> None:
+    with Outbound(timeout=2.0) as http:
+        failed = attempt(f"http://{host}/", message, http, private=True)
+    assert failed.reason is SendFailure.ADDRESS_REFUSED
+
+
+def test_one_inner_address_among_outer_ones_refuses_the_name(
+    message: Message, trap: LocalReceiver
+) -> None:
+    def mixed(host: str, port: int) -> list[str]:
+        return ["192.0.43.8", "127.0.0.1"]
+
+    with Outbound(timeout=2.0, resolver=mixed) as http:
+        failed = attempt(f"http://example.org:{urlsplit(trap.url).port}/", message, http)
+    assert failed.reason is SendFailure.ADDRESS_REFUSED
+    assert trap.received == []
+
+
+def test_a_name_is_resolved_once_so_that_a_second_answer_gains_nothing(
+    message: Message, trap: LocalReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system's resolver says loopback, the checked answer was another: loopback is not met."""
+    asked: list[str] = []
+
+    def rebinding(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["192.0.43.8"] if len(asked) == 1 else ["127.0.0.1"]
+
+    real = socket.create_connection
+    connected: list[object] = []
+
+    def recorded(address: tuple[str, int], *rest: object, **named: object) -> socket.socket:
+        connected.append(address)
+        if address[0] == "192.0.43.8":
+            raise OSError("no way out of the test")
+        return real(address, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "create_connection", recorded)
+    port = urlsplit(trap.url).port
+    with Outbound(timeout=2.0, resolver=rebinding) as http:
+        failed = attempt(f"http://localhost:{port}/", message, http)
+    assert failed.reason is SendFailure.CONNECTION_FAILED
+    assert asked == ["localhost"]
+    assert connected == [("192.0.43.8", port)]
+    assert trap.received == []
+
+
+def test_a_name_without_address_is_tried_again_later(message: Message) -> None:
+    def unknown(host: str, port: int) -> list[str]:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    with Outbound(resolver=unknown) as http:
+        failed = attempt("http://nowhere.example/", message, http)
+    assert (failed.reason, failed.permanent) == (SendFailure.UNRESOLVABLE, False)
+
+
+@pytest.mark.parametrize(
+    "address", ["1.1.1.1", "192.0.43.8", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+)
+def test_public_addresses_are_open(address: str) -> None:
+    assert refusal(ipaddress.ip_address(address), private_allowed=False) is None
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "::1", "fd12::1", "::ffff:10.0.0.1"])
+def test_private_addresses_open_by_permission_and_the_refusal_names_it(address: str) -> None:
+    parsed = ipaddress.ip_address(address)
+    assert refusal(parsed, private_allowed=True) is None
+    assert "private_addresses_allowed" in str(refusal(parsed, private_allowed=False))
