@@ -109,7 +109,9 @@ class NumberCells:
             for i in range(len(edges) - 1)
         ]
         last = len(edges) - 1
-        return (f"below {written[0]}", *inner, f"{self._write_start(last)} and above", MISSING)
+        alone = last > 0 and edges[last] == np.nextafter(edges[last - 1], np.inf)
+        above = f"above {written[last - 1]}" if alone else f"{written[last]} and above"
+        return (f"below {written[0]}", *inner, above, MISSING)
 
     def _write_start(self, place: int) -> str:
         """A range that begins just above a single value says so."""

@@ -1,0 +1,46 @@
+"""The pairs part of a profile: sums of products of cell scores, for correlation drift.
+
+Names in the part: `pairs/sum` int64[p] and `pairs/n` int64[p]: for every pair of number views (a
+view with itself included) the sum of score · score over rows that have both values, and how many
+those are. The order is the upper triangle, row by row, of the binning's first 100 number views.
+Scores are rank-normal scores of the reference in units of 1/1024.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from monitor.profiles.arrays import Integers
+from monitor.profiles.binning import Binning
+from monitor.profiles.part import Part
+
+PAIR_SUM, PAIR_N = "pairs/sum", "pairs/n"
+MAX_PAIR_VIEWS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """`sums` and `n` int64[v, v], symmetric, over `views`; sums are in units of 2⁻²⁰."""
+
+    views: tuple[str, ...]
+    sums: Integers
+    n: Integers
+
+
+def pair_views(binning: Binning) -> tuple[str, ...]:
+    """The number views that take part: the first 100 of the binning; further ones are left out."""
+    return binning.number_views()[:MAX_PAIR_VIEWS]
+
+
+def pair_sums(part: Part, binning: Binning) -> PairSums:
+    """The pair sums as full matrices; all zero when the part holds none."""
+    views = pair_views(binning)
+    upper = np.triu_indices(len(views))
+    matrices = []
+    for name in (PAIR_SUM, PAIR_N):
+        matrix = np.zeros((len(views), len(views)), np.int64)
+        matrix[upper] = part.dense.get(name, 0)
+        matrices.append(matrix + np.triu(matrix, 1).T)
+    return PairSums(views, matrices[0], matrices[1])

@@ -1,0 +1,195 @@
+"""The serving part of a profile: outcomes, their reasons, and logarithmic bins of measured values.
+
+Names in the part: `outcome` int64[16] by RequestOutcome; `reason/{outcome}/{text}` int64[1], where
+the text is the sender's reason with long numbers and identifiers replaced by `#` and cut to 100
+characters, so that reasons stay few; `missing/{column}` int64[1]; sparse `log/{column}` for the
+columns with the roles timing, count and cost.
+A key of `log/` is the value's float bits without the low 46: sign, exponent and six bits of the
+mantissa. A cell is at most 1/64 of its value wide. Its values are the row count and the sum of the
+next 30 bits, from which the sum of the column comes back within 2⁻³⁶ of itself. The idea is
+DDSketch's (Masson, Rim and Lee, 2019) with cells that never collapse, so that merging is exact.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from monitor.contract import ColumnRole, ColumnType, Contract
+from monitor.layout import Layout
+from monitor.profiles.arrays import AnyArray, Floats, Integers, totals_by_key
+from monitor.profiles.groups import membership
+from monitor.profiles.part import Part
+from monitor.profiles.rows import RequestRows
+from monitor.records import RequestOutcome
+
+OUTCOME, REASON, MISSING, LOG = "outcome", "reason/", "missing/", "log/"
+OUTCOME_SLOTS = 16
+MAX_REASON_LENGTH = 100
+_ROLES = frozenset({ColumnRole.TIMING, ColumnRole.COUNT, ColumnRole.COST})
+_TYPES = frozenset({ColumnType.NUMBER, ColumnType.INTEGER})
+_CELL_BITS = 46
+_REST_BITS = 30
+_SIGN_STEP = 2 ** (63 - _CELL_BITS)
+_KEY_SPAN = 2 * _SIGN_STEP
+_SMALLEST = 2.0**-1000
+_VARIABLE = re.compile(r"[0-9a-fA-F]{8}[0-9a-fA-F-]*|\d+")
+
+
+class Quantile(NamedTuple):
+    """A quantile's value, and the largest relative error the cell's width can have caused."""
+
+    value: float
+    relative_error: float
+
+
+@dataclass(frozen=True)
+class LogTotals:
+    """n values, how many rows had none, and the sum (within 2⁻³⁶ of the sum of absolute values)."""
+
+    n: int
+    missing: int
+    total: float
+
+
+def serving_columns(contract: Contract) -> tuple[str, ...]:
+    """Number and integer columns with the role timing, count or cost."""
+    return tuple(c.name for c in contract.columns if c.role in _ROLES and c.type in _TYPES)
+
+
+def build_serving_parts(
+    rows: RequestRows, contract: Contract, layout: Layout, groups: AnyArray, n_groups: int
+) -> list[Part]:
+    """One serving part a group; `groups` int[n] or int[n, k], negative leaves the row out."""
+    wide = membership(groups, len(rows))
+    places, k = np.nonzero(wide >= 0)
+    members = wide[places, k]
+    dense = [{OUTCOME: counts} for counts in _outcomes(rows, places, members, n_groups)]
+    _add_reasons(dense, rows, places, members)
+    sparse: list[dict[str, tuple[Integers, Integers]]] = [{} for _ in range(n_groups)]
+    for name in serving_columns(contract):
+        values = rows.number_column(layout.slot(name).number_start)[places]
+        absent = np.isnan(values)
+        missing = np.bincount(members[absent], minlength=n_groups)
+        tables = _log_tables(values[~absent], members[~absent], n_groups)
+        for group in range(n_groups):
+            dense[group][MISSING + name] = missing[group : group + 1].astype(np.int64)
+            sparse[group][LOG + name] = tables[group]
+    return [Part(dense[group], sparse[group]) for group in range(n_groups)]
+
+
+def _outcomes(rows: RequestRows, places: Integers, members: Integers, n_groups: int) -> Integers:
+    keys = members * OUTCOME_SLOTS + rows.outcome[places]
+    counts = np.bincount(keys, minlength=n_groups * OUTCOME_SLOTS)
+    return counts.reshape(n_groups, OUTCOME_SLOTS).astype(np.int64)
+
+
+def _add_reasons(
+    dense: list[dict[str, Integers]], rows: RequestRows, places: Integers, members: Integers
+) -> None:
+    if rows.outcome_reason.null_count == len(rows):
+        return
+    encoded = rows.outcome_reason.dictionary_encode()
+    texts = [plain_reason(text) for text in encoded.dictionary.to_pylist()]
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)[places].astype(np.int64)
+    given = codes >= 0
+    shape = (len(dense), OUTCOME_SLOTS, len(texts))
+    keys = np.ravel_multi_index((members[given], rows.outcome[places][given], codes[given]), shape)
+    found, totals = totals_by_key(keys.astype(np.int64), ())
+    indices = np.unravel_index(found, shape)
+    for group, outcome, code, total in zip(*indices, totals[:, 0], strict=True):
+        name = f"{REASON}{outcome}/{texts[code]}"
+        counts = dense[group].setdefault(name, np.zeros(1, np.int64))
+        counts[0] += total
+
+
+def plain_reason(text: str) -> str:
+    """A reason with numbers and identifiers replaced by `#`, at most 100 characters long."""
+    return _VARIABLE.sub("#", text)[:MAX_REASON_LENGTH]
+
+
+def log_keys(values: Floats) -> tuple[Integers, Integers]:
+    """Cell key and the next 30 bits of finite values; zero and anything below 2⁻¹⁰⁰⁰ has key 0."""
+    plain = np.where(np.abs(values) < _SMALLEST, 0.0, values)
+    bits = np.ascontiguousarray(plain).view(np.int64)
+    rest = (bits >> (_CELL_BITS - _REST_BITS)) & (2**_REST_BITS - 1)
+    return bits >> _CELL_BITS, rest
+
+
+def _log_tables(
+    values: Floats, members: Integers, n_groups: int
+) -> list[tuple[Integers, Integers]]:
+    keys, rest = log_keys(values)
+    grouped, totals = totals_by_key(members * _KEY_SPAN + (keys + _SIGN_STEP), (rest,))
+    bounds = np.searchsorted(grouped, np.arange(n_groups + 1) * _KEY_SPAN)
+    cells = grouped % _KEY_SPAN - _SIGN_STEP
+    return [
+        (cells[bounds[g] : bounds[g + 1]], totals[bounds[g] : bounds[g + 1]])
+        for g in range(n_groups)
+    ]
+
+
+def outcome_counts(part: Part) -> dict[RequestOutcome, int]:
+    """Requests by outcome, every outcome named."""
+    counts = part.dense.get(OUTCOME, np.zeros(OUTCOME_SLOTS, np.int64))
+    return {outcome: int(counts[int(outcome)]) for outcome in RequestOutcome}
+
+
+def reason_counts(part: Part) -> dict[tuple[RequestOutcome, str], int]:
+    """Requests by outcome and reason, for those that gave one."""
+    found = {}
+    for name, counts in part.dense.items():
+        if name.startswith(REASON):
+            outcome, _, text = name.removeprefix(REASON).partition("/")
+            found[RequestOutcome(int(outcome)), text] = int(counts[0])
+    return found
+
+
+def value_counts(part: Part, column: str) -> tuple[Floats, Integers]:
+    """A column's cells in ascending order: the value that stands for each, and its count."""
+    keys, values = part.sparse.get(
+        LOG + column, (np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
+    )
+    low, high = _bounds(keys)
+    middle = low / (0.5 + 0.5 * (low / high))
+    signed = np.where(keys < 0, -middle, middle)
+    order = np.argsort(signed, kind="stable")
+    return signed[order], values[order, 0]
+
+
+def quantile(part: Part, column: str, q: float) -> Quantile | None:
+    """The q-quantile of a column (the value of rank ceil(q · n)); None without values.
+
+    The value is the harmonic middle of its cell, so it is off by at most 1/129 of itself.
+    """
+    middles, counts = value_counts(part, column)
+    n = int(counts.sum())
+    if n == 0:
+        return None
+    rank = max(1, int(np.ceil(q * n)))
+    value = float(middles[np.searchsorted(np.cumsum(counts), rank)])
+    return Quantile(value, 0.0 if value == 0 else 1 / 129)
+
+
+def log_totals(part: Part, column: str) -> LogTotals:
+    """Count, missing rows and sum of a column."""
+    keys, values = part.sparse.get(
+        LOG + column, (np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
+    )
+    low, high = _bounds(keys)
+    step = (high - low) / 2.0**_REST_BITS
+    sums = np.where(keys == 0, 0.0, values[:, 0] * low + values[:, 1] * step)
+    missing = part.dense.get(MISSING + column, np.zeros(1, np.int64))
+    total = float(np.where(keys < 0, -sums, sums).sum())
+    return LogTotals(int(values[:, 0].sum()), int(missing[0]), total)
+
+
+def _bounds(keys: Integers) -> tuple[Floats, Floats]:
+    """Smallest absolute value of each cell, and that of the next cell away from zero."""
+    size = np.where(keys < 0, keys + _SIGN_STEP, keys)
+    low = (size << _CELL_BITS).view(np.float64)
+    high = np.minimum(((size + 1) << _CELL_BITS).view(np.float64), np.finfo(np.float64).max)
+    return low, high

@@ -1,0 +1,66 @@
+"""The values of a view, made from the slots of stored rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from monitor.profiles.arrays import Flags, Floats, Integers
+from monitor.profiles.rows import NumberTile, RequestRows
+from monitor.profiles.views import Derivation, View
+
+
+def number_values(rows: RequestRows, view: View, tile: NumberTile, start: int, stop: int) -> Floats:
+    """A number view's values in rows [start, stop), float64[n]; NaN is missing."""
+    if view.derivation is Derivation.FILLED:
+        return filled_lengths(rows, view, start, stop)
+    slot = rows.layout.slot(view.column.name)
+    return derive(view, tile.slots(slot.number_start, slot.number_start + slot.number_width))
+
+
+def derive(view: View, slots: Floats) -> Floats:
+    """A number view's values from its column's number slots, float64[width, n] -> float64[n].
+
+    A norm or confidence with a missing component is missing.
+    """
+    if view.derivation is Derivation.NORM:
+        # scaled by the largest component, so that squares neither overflow nor vanish
+        largest = np.max(np.abs(slots), axis=0)
+        safe = np.where(largest > 0, largest, 1.0)
+        length = safe * np.sqrt(np.sum((slots / safe) ** 2, axis=0))
+        return np.asarray(np.where(np.isnan(largest), np.nan, length))
+    if view.derivation is Derivation.CONFIDENCE:
+        return np.asarray(np.max(slots, axis=0))
+    return np.asarray(slots[0])
+
+
+def filled_lengths(rows: RequestRows, view: View, start: int, stop: int) -> Floats:
+    """How many places of a ranked list are filled, float64[n]; an empty list is missing."""
+    slot = rows.layout.slot(view.column.name)
+    filled = np.zeros(stop - start)
+    for place in range(slot.text_start, slot.text_start + slot.text_width):
+        column = rows.text_column(place, start, stop)
+        filled += column.is_valid().to_numpy(zero_copy_only=False)
+    return np.asarray(np.where(filled > 0, filled, np.nan))
+
+
+def category_values(rows: RequestRows, view: View, start: int, stop: int) -> pa.Array:
+    """A category view's values in rows [start, stop), text[n] with nulls."""
+    slot = rows.layout.slot(view.column.name)
+    if view.derivation is not Derivation.CLASS:
+        return rows.text_column(slot.text_start, start, stop)
+    tile = rows.number_tile(start, stop)
+    slots = tile.slots(slot.number_start, slot.number_start + slot.number_width)
+    best, present = best_class(slots)
+    names = pa.array(list(view.column.categories or ()), pa.string())
+    return names.take(pa.array(best, mask=~present))
+
+
+def best_class(slots: Floats) -> tuple[Integers, Flags]:
+    """Index of the largest class score, float64[k, n] -> (int64[n], present bool[n]).
+
+    The first of equal ones wins; a row with a missing score has no class.
+    """
+    present = np.asarray(~np.isnan(slots).any(axis=0))
+    best = np.argmax(np.where(present, slots, 0.0), axis=0)
+    return np.asarray(best, np.int64), present
