@@ -46,7 +46,7 @@ def contrast_counts(cells: ViewCells, own: Integers, others: Integers) -> Outcom
     hypergeometric in each hour. Two views of O - E summed over hours: the generalised
     Cochran-Mantel-Haenszel statistic T on pooled cells (Mantel and Haenszel 1959; Landis, Heyman
     and Koch 1978; missing is a cell), and for number columns a 1-df score for location with
-    rank-normal cell scores. Value: D = (T - df)/n_eff in PSI units, n_eff = Σ n1·n2/(n1 + n2), about
+    rank-normal cell scores. Value: D = (T - df)/n_eff in PSI units, n_eff = Σ n1·n2/(n1+n2), about
     0 without a difference. `p_value` is two-sided; for number columns it is Bonferroni over the
     two views. Hours that only one side served say nothing and are left out. TooFew with
     fewer than 20 rows on either side.

@@ -1,0 +1,1 @@
+"""Quality of predictions whose labels have arrived, by prediction time."""

@@ -1,0 +1,130 @@
+"""Every check and method that measurements may carry, with unit, direction and what it reads.
+
+A new method is a line here; contract tests, rules and pages read this list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from monitor.checks.drift.registry import METHODS
+from monitor.checks.violations import ANY, method_of
+from monitor.measurement import Direction
+from monitor.profiles.part import PartKind
+from monitor.records import ViolationReason
+
+
+class CheckName(StrEnum):
+    """The questions that are asked."""
+
+    DRIFT = "drift"
+    MISSING = "missing"
+    VIOLATIONS = "violations"
+    QUALITY = "quality"
+    CALIBRATION = "calibration"
+    CONFIDENCE = "confidence"
+    SERVING = "serving"
+    CONTRAST = "contrast"
+
+
+@dataclass(frozen=True)
+class CheckEntry:
+    """One method of one check. `per_column`: its subject names a column."""
+
+    check: CheckName
+    method: str
+    unit: str
+    direction: Direction
+    parts: frozenset[PartKind]
+    per_column: bool = False
+    version: int = 1
+
+
+_UP, _DOWN, _BOTH = Direction.HIGHER_IS_WORSE, Direction.LOWER_IS_WORSE, Direction.TWO_SIDED
+_COLUMNS = frozenset({PartKind.COLUMNS})
+_LABELS = frozenset({PartKind.LABELS})
+_SERVING = frozenset({PartKind.SERVING})
+
+
+def _entries(
+    check: CheckName, parts: frozenset[PartKind], *rows: tuple[str, str, Direction]
+) -> tuple[CheckEntry, ...]:
+    return tuple(CheckEntry(check, name, unit, bad, parts) for name, unit, bad in rows)
+
+
+def _column_entries(
+    check: CheckName, parts: frozenset[PartKind], *rows: tuple[str, str, Direction]
+) -> tuple[CheckEntry, ...]:
+    return tuple(CheckEntry(check, name, unit, bad, parts, True) for name, unit, bad in rows)
+
+
+_DRIFT = tuple(
+    CheckEntry(CheckName.DRIFT, m.name, m.unit, m.direction, _COLUMNS, True, m.version)
+    for m in METHODS
+)
+_VIOLATIONS = (ANY, *(method_of(reason) for reason in ViolationReason))
+
+CHECKS: tuple[CheckEntry, ...] = (
+    *_DRIFT,
+    *_column_entries(CheckName.MISSING, _COLUMNS, ("share", "share", _UP)),
+    *_column_entries(
+        CheckName.VIOLATIONS, _COLUMNS, *((name, "share", _UP) for name in _VIOLATIONS)
+    ),
+    *_column_entries(CheckName.CONTRAST, _COLUMNS, ("within_hours", "psi", _UP)),
+    *_entries(
+        CheckName.QUALITY,
+        _LABELS,
+        ("accuracy", "share", _DOWN),
+        ("precision", "share", _DOWN),
+        ("recall", "share", _DOWN),
+        ("f1", "share", _DOWN),
+        ("auc", "share", _DOWN),
+        ("log_loss", "nats", _UP),
+        ("brier", "squared_probability", _UP),
+        ("label_coverage", "share", _DOWN),
+        ("mae", "label", _UP),
+        ("rmse", "label", _UP),
+        ("mean_error", "label", _BOTH),
+        ("r2", "share", _DOWN),
+        ("macro_f1", "share", _DOWN),
+    ),
+    *_entries(
+        CheckName.CALIBRATION,
+        _LABELS,
+        ("debiased_error", "probability", _UP),
+        ("expected_error", "probability", _UP),
+        ("cox_slope", "ratio", _BOTH),
+        ("spiegelhalter", "z", _BOTH),
+    ),
+    *_entries(
+        CheckName.CONFIDENCE,
+        _LABELS,
+        ("mean_score", "probability", _BOTH),
+        ("near_threshold", "share", _UP),
+        ("entropy", "bits", _BOTH),
+    ),
+    *_column_entries(CheckName.CONFIDENCE, _COLUMNS, ("mean_confidence", "probability", _BOTH)),
+    *_column_entries(
+        CheckName.SERVING,
+        _SERVING,
+        ("p50", "column", _UP),
+        ("p95", "column", _UP),
+        ("p99", "column", _UP),
+    ),
+    *_entries(
+        CheckName.SERVING,
+        _SERVING,
+        ("error_rate", "share", _UP),
+        ("abstention_rate", "share", _UP),
+        ("request_rate", "per_second", _BOTH),
+    ),
+)
+
+
+def entry(check: str, method: str) -> CheckEntry:
+    """The entry of a check and method; KeyError when it is not registered."""
+    for known in CHECKS:
+        if known.check == check and known.method == method:
+            return known
+    raise KeyError(f"{check}/{method}")
