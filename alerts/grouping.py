@@ -103,10 +103,11 @@ def group(
     earlier = [each for each in ends if each.key in notified]
     same_call = [each for each in ends if each.key in opened_now and each.key not in notified]
     openings = [each for each in openings if each.key not in notified]
+    still_open = _firing_by_key(config, alerts)
     groups = (
-        *_by_key(config, alerts, earlier, EventType.RESOLVED),
-        *_by_key(config, alerts, openings, EventType.OPENED),
-        *_by_key(config, alerts, same_call, EventType.RESOLVED),
+        *_by_key(config, alerts, earlier, EventType.RESOLVED, still_open),
+        *_by_key(config, alerts, openings, EventType.OPENED, still_open),
+        *_by_key(config, alerts, same_call, EventType.RESOLVED, still_open),
     )
     return Grouped(groups, tuple(unroutable))
 
@@ -138,6 +139,7 @@ def _by_key(
     alerts: Mapping[str, Alert],
     transitions: Iterable[Transition],
     event: EventType,
+    still_open: Mapping[GroupKey, list[Entry]],
 ) -> list[Group]:
     entries: dict[GroupKey, list[Entry]] = {}
     for transition in transitions:
@@ -148,7 +150,7 @@ def _by_key(
             continue
         entries.setdefault(key, []).append(Entry(alert, rule, transition))
     return [
-        Group(key, event, (*_by_urgency(new), *_still_open(config, alerts, key, new)))
+        Group(key, event, (*_by_urgency(new), *_others(still_open.get(key, []), new)))
         for key, new in sorted(entries.items(), key=lambda item: item[0])
     ]
 
@@ -168,19 +170,20 @@ def _by_urgency(entries: list[Entry]) -> list[Entry]:
     return sorted(entries, key=lambda entry: (entry.rule.severity.rank, entry.rule.name))
 
 
-def _still_open(
-    config: AlertConfig, alerts: Mapping[str, Alert], key: GroupKey, new: list[Entry]
-) -> list[Entry]:
-    """The firing alerts of the group that this message does not tell of as new or ended."""
-    taken = {entry.alert.fingerprint for entry in new}
-    found: list[Entry] = []
+def _firing_by_key(config: AlertConfig, alerts: Mapping[str, Alert]) -> dict[GroupKey, list[Entry]]:
+    """The firing alerts as entries without a transition, by the group they belong to."""
+    found: dict[GroupKey, list[Entry]] = {}
     for alert in alerts.values():
         rule = config.rule(alert.rule)
-        if alert.state is not AlertState.FIRING or rule is None or alert.fingerprint in taken:
-            continue
-        if group_key(config, rule, alert) == key:
-            found.append(Entry(alert, rule, None))
-    return _by_urgency(found)
+        if alert.state is AlertState.FIRING and rule is not None:
+            found.setdefault(group_key(config, rule, alert), []).append(Entry(alert, rule, None))
+    return found
+
+
+def _others(firing: list[Entry], new: list[Entry]) -> list[Entry]:
+    """The firing alerts that the message does not tell of as new or ended."""
+    taken = {entry.alert.fingerprint for entry in new}
+    return _by_urgency([entry for entry in firing if entry.alert.fingerprint not in taken])
 
 
 def _known_rule(config: AlertConfig, name: str) -> Rule:

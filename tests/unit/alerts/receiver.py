@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -29,7 +30,7 @@ class LocalReceiver:
     """Where the server listens, what it received and how it answers."""
 
     url: str = ""
-    answer: Answer = field(default=lambda handler: answer_with(200)(handler))
+    answer: Answer = field(default_factory=lambda: answer_with(200))
     received: list[Received] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
 
@@ -66,11 +67,17 @@ def drip(handler: BaseHTTPRequestHandler) -> None:
 
 
 @contextmanager
-def listening() -> Iterator[LocalReceiver]:
-    """Run the server while the block runs."""
+def listening(tls: ssl.SSLContext | None = None) -> Iterator[LocalReceiver]:
+    """Run the server while the block runs, with encryption when a context is given."""
     receiver = LocalReceiver()
 
     class Handler(BaseHTTPRequestHandler):
+        def handle(self) -> None:
+            try:
+                super().handle()
+            except ssl.SSLError:  # the client did not trust the certificate
+                self.close_connection = True
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -88,7 +95,12 @@ def listening() -> Iterator[LocalReceiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+    if tls is not None:
+        server.socket = tls.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+    scheme = "http" if tls is None else "https"
+    receiver.url = f"{scheme}://127.0.0.1:{server.server_address[1]}/hook"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -168,7 +168,15 @@ def test_a_name_without_address_is_tried_again_later(message: Message) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["1.1.1.1", "192.0.43.8", "2606:4700::1111", "::ffff:1.1.1.1", "64:ff9b::101:101"]
+    "address",
+    [
+        "1.1.1.1",
+        "192.0.43.8",
+        "2606:4700::1111",
+        "::ffff:1.1.1.1",
+        "64:ff9b::101:101",
+        "2002:101:101::",
+    ],
 )
 def test_public_addresses_are_open(address: str) -> None:
     assert refusal(ipaddress.ip_address(address), private_allowed=False) is None

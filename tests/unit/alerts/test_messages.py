@@ -120,7 +120,9 @@ def test_a_missing_number_is_said_in_words() -> None:
     assert opened(config(blind), failed).lines[0] == (
         "opened: drift psi distance: failed no baseline, alert when state failed"
     )
-    bare = replace(failed, labels=Labels.of(method="psi", project="p"))
+    bare = replace(failed, labels=Labels.of(project="p"))
+    line = "opened: blind {value:9} rule: failed no baseline, alert when state failed"
+    assert opened(config(replace(blind, when=())), bare).lines[0] == line
     assert "blind {value:9} rule" in opened(config(replace(blind, when=())), bare).title
 
 

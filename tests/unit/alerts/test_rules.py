@@ -78,6 +78,12 @@ def test_what_was_not_measured_well_is_unknown(
     assert data_state_of(judging, unjudged) is data_state
 
 
+def test_exactly_the_minimum_of_rows_is_enough() -> None:
+    judging = rule(minimum_n=30)
+    assert judge(judging, reading(1, 0.9, n=30), currently_firing=False) is Verdict.BREACH
+    assert data_state_of(judging, reading(1, 0.9, n=30)) is DataState.OK
+
+
 def test_a_missing_end_of_the_interval_is_unknown() -> None:
     without_interval = reading(1, 0.9)
     judging = rule(value=ValueSource.LOW)
