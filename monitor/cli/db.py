@@ -139,11 +139,11 @@ def _run_psql(program: Path, address: str, arguments: list[str]) -> int:
             file.flush()
             parts["passfile"] = file.name
         command = [str(program), make_conninfo("", **parts), *arguments]
-        # Ctrl-C cancels a query inside psql; it must not end this process around it.
-        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Ctrl-C cancels a query inside psql; it must not end this process around it. A handler,
+        # because "ignore" would be inherited by psql.
+        previous = signal.signal(signal.SIGINT, lambda _number, _frame: None)
         try:
-            with subprocess.Popen(command, restore_signals=True) as process:  # noqa: S603
-                return process.wait()
+            return subprocess.run(command, check=False).returncode  # noqa: S603 - psql, no shell
         finally:
             signal.signal(signal.SIGINT, previous)
 
@@ -221,5 +221,10 @@ def _told() -> Iterator[None]:
         _fail(str(error), REFUSED)
     except InferwatchError as error:
         _fail(str(error), FAILED)
-    except psycopg.ProgrammingError as error:
-        _fail(f"DATABASE_URL is not an address of a Postgres server: {error}", REFUSED)
+    except psycopg.ProgrammingError:
+        # The driver's text repeats the address, and with it a password.
+        _fail(
+            "DATABASE_URL is not an address of a Postgres server; it looks like "
+            "postgresql://user:password@host:5432/database.",
+            REFUSED,
+        )

@@ -34,18 +34,16 @@ def find_postmaster(data_folder: Path) -> Postmaster | None:
     return Postmaster(pid, int(port) if port.isdigit() else None)
 
 
-def remove_stale_pid_file(data_folder: Path) -> bool:
-    """Remove a pid file whose server is gone; True if there was one.
+def remove_leftovers(data_folder: Path, socket_folder: Path | None) -> None:
+    """Remove the pid file of a server that is gone, and its socket with the lock beside it.
 
     Call it only while holding both locks and after `find_postmaster` found nobody. Should a
     process of the old server live all the same, the new server still refuses to start, because
     PostgreSQL finds the shared memory of the data folder in use.
     """
-    try:
-        (data_folder / PID_FILE).unlink()
-    except FileNotFoundError:
-        return False
-    return True
+    (data_folder / PID_FILE).unlink(missing_ok=True)
+    for leftover in socket_folder.glob(".s.PGSQL.*") if socket_folder is not None else ():
+        leftover.unlink(missing_ok=True)
 
 
 def is_alive(pid: int) -> bool:

@@ -16,6 +16,7 @@ APPLICATION_ROLE = "inferwatch"
 APPLICATION_DATABASE = "inferwatch"
 _LONGEST_PAUSE_SECONDS = 0.5
 _TOLERATED_REFUSALS = 10
+_PASSING_REFUSALS = ("the database system is", "too many clients", "connection slots")
 
 
 class ServerEndedError(EmbeddedPostgresError):
@@ -44,15 +45,15 @@ def wait_until_ready(
             failure = "another server answers on its port"
         except psycopg.OperationalError as error:
             failure = str(error).strip()
-        refusals += "password authentication failed" in failure
+        refusals += _is_refusal(failure)
         if not is_alive():
             raise ServerEndedError(
                 f"the database server ended while starting. Its log says:\n{tail()}"
             )
         if refusals > _TOLERATED_REFUSALS:
             raise EmbeddedPostgresError(
-                f"the server of {data} refuses the password kept in superuser.password beside it: "
-                "put the file that belongs to this data folder back."
+                f"the database server refuses its supervisor: {failure}. If it is the password, "
+                "put the superuser.password that belongs to this data folder back."
             )
         if time.monotonic() >= deadline:
             raise EmbeddedPostgresError(
@@ -64,19 +65,35 @@ def wait_until_ready(
 
 
 def answers(url: str) -> bool:
-    """Whether the server at `url` lets us in and answers a query within a few seconds."""
+    """Whether our server at `url` lets us in and answers a query within a few seconds."""
     try:
-        with psycopg.connect(url, connect_timeout=5) as connection:
+        with connect(url) as connection:
             return connection.execute("SELECT 1").fetchone() == (1,)
     except psycopg.OperationalError:
         return False
 
 
+def connect(url: str) -> psycopg.Connection:
+    """Connect to our own server, whatever PGSSLMODE, PGOPTIONS and the like say for others."""
+    return psycopg.connect(
+        url,
+        autocommit=True,
+        connect_timeout=10,
+        sslmode="disable",
+        gssencmode="disable",
+        options="",
+    )
+
+
 def _answers(admin_url: str, data: Path) -> bool:
-    # sslmode is given because PGSSLMODE in the caller's environment would reach this too.
-    with psycopg.connect(admin_url, connect_timeout=10, sslmode="disable") as connection:
+    with connect(admin_url) as connection:
         row = connection.execute("SELECT current_setting('data_directory')").fetchone()
     return row is not None and Path(row[0]).resolve() == data.resolve()
+
+
+def _is_refusal(failure: str) -> bool:
+    """Whether the server said no for good; while starting or full it says no for a while."""
+    return "FATAL:" in failure and not any(text in failure for text in _PASSING_REFUSALS)
 
 
 def provision(admin_url: str, password: str) -> None:
@@ -84,7 +101,7 @@ def provision(admin_url: str, password: str) -> None:
 
     The role may create roles but is no superuser, so that row-level security binds it.
     """
-    with psycopg.connect(admin_url, autocommit=True, sslmode="disable") as connection:
+    with connect(admin_url) as connection:
         role = sql.Identifier(APPLICATION_ROLE)
         if not _exists(connection, "SELECT 1 FROM pg_roles WHERE rolname = %s", APPLICATION_ROLE):
             connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEROLE").format(role))

@@ -40,7 +40,7 @@ from monitor.postgres.postmaster import (
     Postmaster,
     find_postmaster,
     is_alive,
-    remove_stale_pid_file,
+    remove_leftovers,
 )
 from monitor.postgres.process import (
     Launch,
@@ -155,11 +155,15 @@ class EmbeddedServer:
         return ServerCondition.NOT_ANSWERING
 
     def _running(self) -> RunningServer | None:
-        """The server that already runs, once it answers."""
+        """The server that already runs, once it answers; None if there is none or it ends."""
         postmaster = find_postmaster(self.folders.data)
         if postmaster is None:
             return None
-        self._wait_until_ready(lambda: is_alive(postmaster.pid), log_offset=0)
+        try:
+            self._wait_until_ready(lambda: is_alive(postmaster.pid), log_offset=0)
+        except ServerEndedError:
+            # It was on its way out, for instance because its parent has just died.
+            return None
         return self._described(started_here=False, notice=None)
 
     def _start_new(self, child: bool) -> RunningServer:
@@ -191,7 +195,7 @@ class EmbeddedServer:
         if not place.data.exists():
             initialise(place.data, binaries, account, password, self._options.durable)
         require_same_version(place.data, binaries)
-        remove_stale_pid_file(place.data)
+        remove_leftovers(place.data, place.socket)
         if place.socket is not None:
             place.socket.mkdir(mode=0o700, exist_ok=True)
             account.own(place.socket)
