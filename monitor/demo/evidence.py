@@ -1,0 +1,160 @@
+"""Reads what the jobs measured: the demo's findings come from here and the sender's counts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from alerts.model import AlertState
+from monitor.checks.registry import CheckName
+from monitor.demo.fault import ContrastTest
+from monitor.demo.summary import AlertTotals, ColumnDrift, MonthQuality
+from monitor.measurement import MeasurementState
+from monitor.reports.measurements import Filter, MeasurementRow, latest, row_of
+from monitor.store.tables import alert, alert_transition, baseline, delivery
+from monitor.windows import Window
+
+MONTH_AT_LEAST = timedelta(days=27)
+DRIFT_STATISTIC = "psi"
+COLUMNS_TOLD = 5
+_MEASURED = (MeasurementState.MEASURED.value,)
+
+
+def contrast_tests(
+    connection: Connection, project_id: int, model_id: int, window: Window
+) -> list[ContrastTest]:
+    """Every measured contrast of one deployment's column with those serving the same hours."""
+    wanted = Filter(checks=(CheckName.CONTRAST.value,), states=_MEASURED)
+    newest = latest(project_id, model_id, window, wanted).subquery()
+    query = sa.select(
+        newest.c.deployment_ids,
+        newest.c.column_name,
+        newest.c.window_start,
+        newest.c.window_end,
+        newest.c.value,
+        sa.cast(newest.c.detail["p_log10"].astext, sa.Double).label("p_log10"),
+    )
+    return [
+        ContrastTest(
+            deployment_id=row.deployment_ids[0],
+            column=row.column_name,
+            window=Window(row.window_start, row.window_end),
+            excess=row.value,
+            p_log10=row.p_log10,
+        )
+        for row in connection.execute(query)
+        if row.p_log10 is not None and len(row.deployment_ids) == 1
+    ]
+
+
+def month_qualities(
+    connection: Connection, project_id: int, model_id: int, window: Window, zone: str
+) -> tuple[MonthQuality, ...]:
+    """Quality and calibration of every month, all deployments of the month together."""
+    wanted = Filter(checks=(CheckName.QUALITY.value, CheckName.CALIBRATION.value))
+    found: dict[str, dict[str, MeasurementRow]] = defaultdict(dict)
+    for row in _monthly(connection, project_id, model_id, window, wanted):
+        measures = found[_month(row.window, zone)]
+        known = measures.get(row.method)
+        if known is None or len(row.deployment_ids) > len(known.deployment_ids):
+            measures[row.method] = row
+    return tuple(_quality(month, found[month]) for month in sorted(found))
+
+
+def worst_drift(
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    window: Window,
+    zone: str,
+    columns: Collection[str],
+) -> tuple[ColumnDrift, ...]:
+    """Each column's worst month against any baseline, the columns that moved most first."""
+    names = _baseline_names(connection, project_id, model_id)
+    wanted = Filter((CheckName.DRIFT.value,), (DRIFT_STATISTIC,), states=_MEASURED)
+    worst: dict[str, tuple[float, MeasurementRow]] = {}
+    for row in _monthly(connection, project_id, model_id, window, wanted):
+        value = row.value
+        known = worst.get(row.column)
+        if row.column in columns and value is not None and (known is None or value > known[0]):
+            worst[row.column] = (value, row)
+    ordered = sorted(worst.values(), key=lambda pair: -pair[0])[:COLUMNS_TOLD]
+    return tuple(
+        ColumnDrift(
+            column=row.column,
+            statistic=row.method,
+            value=value,
+            unit=row.unit,
+            window=_month(row.window, zone),
+            baseline=names.get(row.baseline_id or 0, "a baseline"),
+        )
+        for value, row in ordered
+    )
+
+
+def alert_totals(connection: Connection, project_id: int, verified: int) -> AlertTotals:
+    """Episodes that began to fire, by rule, and what became of the messages they owed."""
+    opened = (
+        sa.select(alert.c.rule, sa.func.count().label("n"))
+        .join(alert_transition, alert_transition.c.alert_id == alert.c.id)
+        .where(
+            alert.c.project_id == project_id,
+            alert_transition.c.to_state == AlertState.FIRING.value,
+        )
+        .group_by(alert.c.rule)
+    )
+    by_rule = Counter({row.rule: row.n for row in connection.execute(opened)})
+    states = (
+        sa.select(delivery.c.state, sa.func.count().label("n"))
+        .where(delivery.c.project_id == project_id)
+        .group_by(delivery.c.state)
+    )
+    counts = {row.state: row.n for row in connection.execute(states)}
+    sent = counts.pop("sent", 0)
+    return AlertTotals(by_rule.total(), dict(by_rule), sent, sum(counts.values()), verified)
+
+
+def _monthly(
+    connection: Connection, project_id: int, model_id: int, window: Window, wanted: Filter
+) -> list[MeasurementRow]:
+    newest = latest(project_id, model_id, window, wanted).subquery()
+    length = newest.c.window_end - newest.c.window_start
+    query = sa.select(newest).where(length >= MONTH_AT_LEAST)
+    return [row_of(row) for row in connection.execute(query)]
+
+
+def _quality(month: str, measures: dict[str, MeasurementRow]) -> MonthQuality:
+    auc = measures.get("auc")
+    coverage = measures.get("label_coverage")
+    return MonthQuality(
+        month=month,
+        requests=coverage.n if coverage is not None else 0,
+        label_coverage=_value(coverage),
+        auc=_value(auc),
+        auc_low=auc.low if auc is not None else None,
+        auc_high=auc.high if auc is not None else None,
+        brier=_value(measures.get("brier")),
+        calibration_error=_value(measures.get("debiased_error")),
+    )
+
+
+def _value(row: MeasurementRow | None) -> float | None:
+    return row.value if row is not None else None
+
+
+def _month(window: Window, zone: str) -> str:
+    middle = window.start + (window.end - window.start) / 2
+    return f"{middle.astimezone(ZoneInfo(zone)):%Y-%m}"
+
+
+def _baseline_names(connection: Connection, project_id: int, model_id: int) -> dict[int, str]:
+    query: sa.Select[Any] = sa.select(baseline.c.id, baseline.c.name).where(
+        baseline.c.project_id == project_id, baseline.c.model_id == model_id
+    )
+    return {row.id: row.name for row in connection.execute(query)}

@@ -1,0 +1,125 @@
+"""What the demo found, as numbers: the content of summary.json. Pure.
+
+Everything here is measured or counted; nothing is taken from the planted fault.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from monitor.demo.sender import Counts
+
+
+@dataclass(frozen=True)
+class MonthQuality:
+    """One month (New York) of requests by cohort; None where too few labels were there.
+
+    `requests` counts requests, `label_coverage` the share of them with a label. The other values
+    are those of the labelled requests; `auc_low` and `auc_high` bound the 95 % interval.
+    """
+
+    month: str
+    requests: int
+    label_coverage: float | None
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    brier: float | None
+    calibration_error: float | None
+
+
+@dataclass(frozen=True)
+class ColumnDrift:
+    """The worst window of one column: statistic, value and unit, against which baseline."""
+
+    column: str
+    statistic: str
+    value: float
+    unit: str
+    window: str
+    baseline: str
+
+
+@dataclass(frozen=True)
+class FaultFound:
+    """A fault that the contrasts name, with the deployment's name, number and tags."""
+
+    started: datetime
+    noticed: datetime
+    column: str
+    deployment: str
+    deployment_id: int
+    excess: float
+    p_log10: float
+    windows: int
+    differs_from: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class AlertTotals:
+    """Alert episodes opened, by rule; messages sent, and those the receiver verified."""
+
+    opened: int
+    by_rule: Mapping[str, int]
+    delivered: int
+    undelivered: int
+    verified: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The whole result of one run. `contrasts` is how many could have named a fault."""
+
+    requests: Counts
+    labels: Counts
+    label_coverage: float | None
+    months: tuple[MonthQuality, ...]
+    drift: tuple[ColumnDrift, ...]
+    contrasts: int
+    fault: FaultFound | None
+    alerts: AlertTotals
+    seconds: float
+    stages: Mapping[str, float]
+
+    def as_json(self) -> dict[str, Any]:
+        """The JSON value of summary.json; moments are ISO 8601 in UTC."""
+        return {
+            "requests": _counts(self.requests),
+            "labels": _counts(self.labels),
+            "label_coverage": self.label_coverage,
+            "months": [asdict(month) for month in self.months],
+            "drift": [asdict(column) for column in self.drift],
+            "contrasts": self.contrasts,
+            "planted_fault": _fault(self.fault),
+            "alerts": {**asdict(self.alerts), "by_rule": dict(self.alerts.by_rule)},
+            "seconds": round(self.seconds, 1),
+            "stages": {name: round(seconds, 1) for name, seconds in self.stages.items()},
+        }
+
+    def to_text(self) -> str:
+        """summary.json as text."""
+        return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _counts(counts: Counts) -> dict[str, int]:
+    return asdict(counts)
+
+
+def _fault(fault: FaultFound | None) -> dict[str, Any]:
+    if fault is None:
+        names = ("started", "noticed", "column", "deployment", "deployment_id")
+        return dict.fromkeys((*names, "excess", "p_log10", "windows", "differs_from"))
+    return {
+        **asdict(fault),
+        "started": _moment(fault.started),
+        "noticed": _moment(fault.noticed),
+        "differs_from": {name: list(tags) for name, tags in fault.differs_from.items()},
+    }
+
+
+def _moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,102 @@
+"""summary.json and the sentences carry the same numbers, and say plainly what is not there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from monitor.demo.narrate import MONTH_COLUMNS, month_table, narrate
+from monitor.demo.sender import Counts
+from monitor.demo.summary import AlertTotals, ColumnDrift, FaultFound, MonthQuality, Summary
+
+FAULT = FaultFound(
+    started=datetime(2013, 9, 1, 4, tzinfo=UTC),
+    noticed=datetime(2013, 9, 2, 4, 10, tzinfo=UTC),
+    column="distance",
+    deployment="amber",
+    deployment_id=3,
+    excess=1.25,
+    p_log10=-42.4,
+    windows=122,
+    differs_from={"blue": ("runtime_version", "precision"), "green": ("precision",)},
+)
+SUMMARY = Summary(
+    requests=Counts(255_987, 255_987, violations=12),
+    labels=Counts(249_435, 249_435),
+    label_coverage=249_435 / 255_987,
+    months=(
+        MonthQuality("2013-04", 28_330, 0.973, 0.6512, 0.6437, 0.6587, 0.2112, 0.1141),
+        MonthQuality("2013-05", 28_796, 0.977, 0.7214, 0.7141, 0.7287, 0.1641, 0.0402),
+        MonthQuality("2013-06", 40, 0.5, None, None, None, None, None),
+    ),
+    drift=(ColumnDrift("temp", "psi", 5.31, "psi", "2013-07", "training"),),
+    contrasts=17_568,
+    fault=FAULT,
+    alerts=AlertTotals(7, {"auc-below-floor": 2, "deployments-disagree": 5}, 6, 0, 6),
+    seconds=123.44,
+    stages={"replay": 40.0},
+)
+
+
+def test_summary_json_holds_the_promised_keys() -> None:
+    read = json.loads(SUMMARY.to_text())
+    assert {"sent", "accepted", "duplicate", "rejected"} <= set(read["requests"])
+    assert {"sent", "accepted"} <= set(read["labels"])
+    assert read["requests"]["sent"] == 255_987
+    assert set(read["months"][0]) == {
+        "month", "requests", "label_coverage", "auc", "auc_low", "auc_high", "brier",
+        "calibration_error",
+    }  # fmt: skip
+    assert {"column", "statistic", "value", "window"} <= set(read["drift"][0])
+    assert read["planted_fault"]["started"] == "2013-09-01T04:00:00Z"
+    assert read["planted_fault"]["noticed"] == "2013-09-02T04:10:00Z"
+    assert read["planted_fault"]["column"] == "distance"
+    assert read["planted_fault"]["deployment"] == "amber"
+    assert (read["alerts"]["opened"], read["alerts"]["delivered"]) == (7, 6)
+    assert read["seconds"] == 123.4
+
+
+def test_no_fault_is_nulls_under_the_same_keys() -> None:
+    with_fault = json.loads(SUMMARY.to_text())["planted_fault"]
+    without = json.loads(replace(SUMMARY, fault=None).to_text())["planted_fault"]
+    assert set(without) == set(with_fault)
+    assert set(without.values()) == {None}
+
+
+def test_the_sentences_tell_the_numbers() -> None:
+    told = "\n".join(narrate(SUMMARY))
+    for words in (
+        "255,987 requests sent: 255,987 accepted, 0 duplicates, 0 rejected; the sum fits.",
+        "249,435 labels sent",
+        "97.4% of the requests have a label",
+        "best in 2013-05 with 0.721 (0.714 to 0.729)",
+        "worst in 2013-04 with 0.651 (0.644 to 0.659)",
+        "temp 5.31 in 2013-07 against training",
+        "column distance of deployment amber",
+        "1 September 2013 00:00 in New York (2013-09-01 04:00 UTC)",
+        "from blue in runtime_version, precision and from green in precision",
+        "7 alerts opened: auc-below-floor 2, deployments-disagree 5.",
+        "6 messages were delivered; the receiver verified the signature of 6.",
+    ):
+        assert words in told
+
+
+def test_a_quiet_run_is_told_as_such() -> None:
+    quiet = replace(SUMMARY, fault=None, months=SUMMARY.months[2:], drift=())
+    told = "\n".join(narrate(quiet))
+    assert "No fault is named: in 17,568 contrasts" in told
+    assert "too few labels" in told
+    assert "No column was compared" in told
+
+
+def test_lost_records_are_shouted() -> None:
+    lost = replace(SUMMARY, requests=Counts(sent=3, accepted=2))
+    assert "the sum DOES NOT fit" in "\n".join(narrate(lost))
+
+
+def test_the_month_table_is_complete() -> None:
+    rows = month_table(SUMMARY.months)
+    assert all(len(row) == len(MONTH_COLUMNS) for row in rows)
+    assert rows[0][0] == "2013-04"
+    assert rows[2][3:] == ("too few labels",) * 3
