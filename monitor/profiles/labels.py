@@ -13,12 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from monitor.profiles.arrays import Floats, Integers
+from monitor.profiles.delays import DELAY_BUCKETS
 from monitor.profiles.part import Part
 
 SCORE_CELLS = 512
 NO_SCORE = SCORE_CELLS
 CLASS_UNKNOWN, UNLABELLED = 2, 2
-DELAY_BUCKETS = 32
+
 ENTITY_GROUPS = 20
 UNIT = 2**30
 BINARY = "binary"
