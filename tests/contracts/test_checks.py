@@ -1,0 +1,294 @@
+"""What every registered check must hold; a method is tested by being registered."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from monitor.checks.calibration import calibration
+from monitor.checks.confidence import mean_confidence, score_confidence
+from monitor.checks.contrast import contrast
+from monitor.checks.drift.base import DriftMethod, ReferenceSummary, ViewKind
+from monitor.checks.drift.registry import METHODS
+from monitor.checks.missing import missing_share
+from monitor.checks.quality.binary import binary_quality
+from monitor.checks.quality.multiclass import multiclass_quality
+from monitor.checks.quality.regression import RegressionSums, regression_quality
+from monitor.checks.registry import CHECKS, CheckName, entry
+from monitor.checks.serving import percentiles, serving_rates
+from monitor.checks.violations import ANY, shares_of
+from monitor.measurement import Direction, Failed, Measured, Outcome, TooFew
+from monitor.profiles.cells import CategoryCells
+from monitor.profiles.columns import ColumnCounts
+from monitor.profiles.part import Part
+from monitor.records import ViolationReason
+from tests.unit.checks.factories import (
+    binary,
+    categories,
+    category_cells,
+    numbers,
+    quantile_cells,
+    value_cells,
+)
+
+NUMBER, CATEGORY = ViewKind.NUMBER, ViewKind.CATEGORY
+PAIRS = [(method, kind) for method in METHODS for kind in sorted(method.kinds)]
+pytestmark = pytest.mark.parametrize(
+    ("method", "kind"), PAIRS, ids=[f"{method.name}-{kind}" for method, kind in PAIRS]
+)
+
+
+def _sample(kind: ViewKind, shift: float, rows: int, seed: int) -> list:
+    """Numbers around `shift`, or categories whose mix moves with it."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(shift, 1, rows)
+    if kind is NUMBER:
+        return values.tolist()
+    return [f"c{int(np.clip(np.floor(v * 2), -4, 4)) + 4}" for v in values]
+
+
+REFERENCE = {kind: _sample(kind, 0.0, 4_000, 1) for kind in ViewKind}
+CELLS = {
+    NUMBER: quantile_cells(np.array(REFERENCE[NUMBER])),
+    CATEGORY: category_cells(REFERENCE[CATEGORY]),
+}
+
+
+def _count(kind: ViewKind, rows: list, cells=None) -> ColumnCounts:
+    used = cells or CELLS[kind]
+    return numbers(rows, used) if kind is NUMBER else categories(rows, used)
+
+
+def _compare(method: DriftMethod, reference: ColumnCounts, current: ColumnCounts) -> Outcome:
+    return method.compare(method.fit(reference), current)
+
+
+def _require_sound(outcome: Outcome) -> None:
+    """Finite everywhere, strict JSON, limits around the value, a reason where there is no value."""
+    json.dumps(dict(outcome.detail), allow_nan=False)
+    if isinstance(outcome, Measured):
+        assert math.isfinite(outcome.value)
+        assert outcome.low is None or outcome.low <= outcome.value
+        assert outcome.high is None or outcome.value <= outcome.high
+        assert 0 <= outcome.detail.get("p_value", 0.5) <= 1
+    elif isinstance(outcome, TooFew):
+        assert outcome.reason
+        assert outcome.n < outcome.needed or "0/0" in outcome.reason
+    else:
+        assert isinstance(outcome, Failed)
+        assert outcome.reason
+
+
+def test_identical_samples_do_not_drift(method, kind):
+    counts = _count(kind, REFERENCE[kind])
+    outcome = _compare(method, counts, counts)
+    assert isinstance(outcome, Measured)
+    _require_sound(outcome)
+    assert outcome.value <= 1e-12
+    assert outcome.detail.get("p_value", 1.0) == pytest.approx(1.0)
+    assert outcome.detail["moved"] == []
+
+
+def test_a_second_sample_of_the_same_source_stays_near_its_null(method, kind):
+    outcome = _compare(
+        method, _count(kind, REFERENCE[kind]), _count(kind, _sample(kind, 0.0, 1_000, 2))
+    )
+    assert isinstance(outcome, Measured)
+    assert outcome.detail.get("p_value", 1.0) > 0.001
+    assert outcome.value < 0.05 + 2 * max(0.0, outcome.detail["null_expectation"])
+
+
+def test_row_order_does_not_matter(method, kind):
+    rows = _sample(kind, 0.4, 500, 3)
+    reference = _count(kind, REFERENCE[kind])
+    straight = _compare(method, reference, _count(kind, rows))
+    assert straight == _compare(method, reference, _count(kind, rows[::-1]))
+
+
+def test_the_direction_holds_more_shift_is_more_drift(method, kind):
+    assert method.direction is Direction.HIGHER_IS_WORSE
+    reference = _count(kind, REFERENCE[kind])
+    values = []
+    for shift in (0.0, 0.3, 0.8, 2.0):
+        outcome = _compare(method, reference, _count(kind, _sample(kind, shift, 1_000, 4)))
+        _require_sound(outcome)
+        assert isinstance(outcome, Measured)
+        values.append(outcome.value)
+    assert values == sorted(values)
+    assert values[-1] > values[0] + 0.1
+
+
+def test_swapping_the_samples_keeps_the_value_of_symmetric_methods(method, kind):
+    if not method.symmetric:
+        return
+    first, second = _count(kind, REFERENCE[kind]), _count(kind, _sample(kind, 0.5, 900, 5))
+    forth, back = _compare(method, first, second), _compare(method, second, first)
+    assert isinstance(forth, Measured)
+    assert isinstance(back, Measured)
+    assert forth.value == pytest.approx(back.value, rel=1e-9)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 29])
+def test_tiny_windows_are_too_few(method, kind, rows):
+    reference = _count(kind, REFERENCE[kind])
+    outcome = _compare(method, reference, _count(kind, _sample(kind, 0.0, rows, 6)))
+    assert isinstance(outcome, TooFew)
+    assert (outcome.n, outcome.needed) == (rows, 30)
+    _require_sound(outcome)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 29])
+def test_tiny_baselines_are_too_few(method, kind, rows):
+    outcome = _compare(method, _count(kind, REFERENCE[kind][:rows]), _count(kind, REFERENCE[kind]))
+    assert isinstance(outcome, TooFew)
+    assert "baseline" in outcome.reason
+    _require_sound(outcome)
+
+
+def test_only_missing_values_are_named(method, kind):
+    reference = _count(kind, REFERENCE[kind])
+    outcome = _compare(method, reference, _count(kind, [None] * 400))
+    assert isinstance(outcome, TooFew)
+    assert outcome.reason == "no values in current"
+    assert outcome.detail["missing_share"] == 1.0
+    outcome = _compare(method, _count(kind, [None] * 400), reference)
+    assert isinstance(outcome, TooFew)
+    assert outcome.reason == "no values in baseline"
+
+
+@pytest.mark.parametrize("rows", [1, 30, 5_000])
+def test_constant_columns_do_not_drift(method, kind, rows):
+    value = 7.0 if kind is NUMBER else "no"
+    cells = value_cells([7.0]) if kind is NUMBER else CategoryCells(("no",))
+    outcome = _compare(
+        method, _count(kind, [value] * 400, cells), _count(kind, [value] * rows, cells)
+    )
+    _require_sound(outcome)
+    provisional = outcome.detail.get("provisional")
+    assert (outcome.value if isinstance(outcome, Measured) else provisional) == 0
+    assert outcome.detail.get("p_value", 1.0) == 1.0
+    assert outcome.detail["null_expectation"] == 0.0
+
+
+def test_values_outside_everything_known_are_seen(method, kind):
+    rows = [1e100] * 500 if kind is NUMBER else ["never seen"] * 500
+    outcome = _compare(method, _count(kind, REFERENCE[kind]), _count(kind, rows))
+    assert isinstance(outcome, Measured)
+    _require_sound(outcome)
+    assert outcome.value > 0.5
+
+
+def test_infinities_and_missing_leave_the_other_rows_alone(method, kind):
+    rows = _sample(kind, 0.3, 500, 7)
+    odd = [np.inf, -np.inf, np.nan, None] if kind is NUMBER else [None]
+    reference = _count(kind, REFERENCE[kind])
+    plain = _compare(method, reference, _count(kind, rows))
+    mixed = _compare(method, reference, _count(kind, [*rows, *odd * 20]))
+    assert isinstance(plain, Measured)
+    assert isinstance(mixed, Measured)
+    assert (plain.value, plain.n) == (mixed.value, mixed.n)
+    assert mixed.detail["missing_share"] > 0
+
+
+def test_the_detail_says_what_a_reader_needs(method, kind):
+    outcome = _compare(
+        method, _count(kind, REFERENCE[kind]), _count(kind, _sample(kind, 1.0, 600, 8))
+    )
+    assert isinstance(outcome, Measured)
+    assert outcome.n_reference == 4_000
+    assert {"null_expectation", "empty_cells", "n_eff", "moved"} <= set(outcome.detail)
+    assert len(outcome.detail["moved"]) == 3
+    assert set(outcome.detail["moved"][0]) == {"label", "share_then", "share_now"}
+    assert outcome.detail["n_eff"] == pytest.approx(4_000 * 600 / 4_600)
+
+
+def test_a_summary_is_frozen_and_keeps_nothing_of_a_comparison(method, kind):
+    summary = method.fit(_count(kind, REFERENCE[kind]))
+    assert isinstance(summary, ReferenceSummary)
+    with pytest.raises(ValueError, match="read-only"):
+        summary.counts[0] = 1
+    current = _count(kind, _sample(kind, 0.7, 300, 9))
+    assert method.compare(summary, current) == method.compare(summary, current)
+
+
+def test_other_cells_or_kinds_are_programming_errors(method, kind):
+    summary = method.fit(_count(kind, REFERENCE[kind]))
+    with pytest.raises(AssertionError, match="other cells"):
+        method.compare(
+            summary,
+            _count(kind, [], value_cells([1.0, 2.0]))
+            if kind is NUMBER
+            else _count(kind, [], CategoryCells(("a",))),
+        )
+    for other in set(ViewKind) - method.kinds:
+        with pytest.raises(AssertionError, match="can't compare"):
+            method.fit(_count(other, REFERENCE[other]))
+
+
+def test_a_method_is_registered_and_documented(method, kind):
+    known = entry("drift", method.name)
+    assert (known.unit, known.direction, known.version) == (
+        method.unit,
+        method.direction,
+        method.version,
+    )
+    assert kind in method.kinds
+    assert len(inspect.getdoc(type(method)) or "") > 100
+    source = Path(inspect.getfile(type(method)))
+    assert source.name != "base.py"
+
+
+def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
+    """Every check outside drift once, on nothing or on a fair amount of rows."""
+    rng = np.random.default_rng(10)
+    n = 0 if empty else 1_000
+    score = rng.random(n)
+    labels = binary(score, (rng.random(n) < score).astype(int), group=rng.integers(0, 20, n))
+    column = numbers(score, value_cells([0.25, 0.5, 0.75]))
+    size = 50 if not empty else 0
+    confusion = np.full((3, 3), size, np.int64)
+    sums = RegressionSums(n, 1.0 * size, 2.0 * n, 5.0 * n, 0.0, 9.0 * n)
+    violations = {} if empty else dict.fromkeys(ViolationReason, 3)
+    binary_outcomes = binary_quality(labels)
+    found = {
+        CheckName.MISSING: {"share": missing_share(column, column)},
+        CheckName.VIOLATIONS: shares_of(violations, n),
+        CheckName.CONTRAST: {"within_hours": contrast([(column, column)])},
+        CheckName.QUALITY: multiclass_quality(confusion)
+        | regression_quality(sums)
+        | binary_outcomes,
+        CheckName.CALIBRATION: calibration(labels),
+        CheckName.CONFIDENCE: score_confidence(labels, 0.5)
+        | {"mean_confidence": mean_confidence(column)},
+        CheckName.SERVING: percentiles(Part({}, {}), "latency_ms")
+        | serving_rates(Part({}, {}), 60),
+    }
+    return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+@pytest.mark.parametrize("empty", [True, False])
+def test_every_check_gives_sound_outcomes_under_registered_names(method, kind, empty):
+    if (method, kind) != PAIRS[0]:
+        return
+    outcomes = _all_outcomes(empty)
+    for (check, name), outcome in outcomes.items():
+        assert entry(check, name).check == check
+        _require_sound(outcome)
+        if empty:
+            rate = (check, name) == ("serving", "request_rate")
+            assert isinstance(outcome, Measured if rate else TooFew), (check, name)
+    if not empty:
+        registered = {(e.check, e.method) for e in CHECKS if e.check is not CheckName.DRIFT}
+        assert set(outcomes) == registered
+        assert ("violations", ANY) in outcomes
+
+
+def test_names_are_unique(method, kind):
+    names = [(known.check, known.method) for known in CHECKS]
+    assert len(set(names)) == len(names)
+    assert [m.name for m in METHODS].count(method.name) == 1
