@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from monitor.calendar import local_month
 from monitor.demo.flights import Flights
 
 BODY_ROWS = 1_000
@@ -31,6 +35,19 @@ class PlannedBody:
     due: np.datetime64
 
 
+@dataclass(frozen=True)
+class Step:
+    """What is sent before the replayed clock stands at `end`."""
+
+    end: datetime
+    bodies: tuple[PlannedBody, ...]
+
+    @property
+    def rows(self) -> int:
+        """Records in all bodies of the step."""
+        return sum(len(body.rows) for body in self.bodies)
+
+
 def plan_bodies(flights: Flights) -> list[PlannedBody]:
     """Every flight in exactly one request body, every label in exactly one label body, in order.
 
@@ -46,6 +63,20 @@ def plan_bodies(flights: Flights) -> list[PlannedBody]:
     known = np.maximum(flights.observed_at, request_due)
     labels = _bodies(BodyKind.LABELS, observed[np.argsort(known[observed], kind="stable")], known)
     return sorted([*requests, *labels], key=lambda body: body.due)
+
+
+def by_month(bodies: Sequence[PlannedBody], zone: str) -> Iterator[Step]:
+    """The bodies in steps that end at midnight of the zone on the first of the next month.
+
+    Bodies come in order of `due`; what is due in a month belongs to its step.
+    """
+    for end, members in groupby(bodies, key=lambda body: _month_end(body, zone)):
+        yield Step(end, tuple(members))
+
+
+def _month_end(body: PlannedBody, zone: str) -> datetime:
+    due = body.due.astype("datetime64[us]").astype(datetime).replace(tzinfo=UTC)
+    return local_month(due, zone).end
 
 
 def _bodies(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from monitor.demo.bodies import Body, encode, label_table, request_table
 from monitor.demo.flights import Flights
-from monitor.demo.plan import BodyKind, PlannedBody, plan_bodies
+from monitor.demo.plan import BodyKind, PlannedBody
 from monitor.demo.router import Router
 from monitor.demo.sender import Counts, Sender
 
@@ -43,8 +43,10 @@ class Replay:
         numbers = np.array(self.deployment_ids, dtype=np.int32)[assigned]
         return encode(planned.kind, planned.number, request_table(flights, answers, numbers))
 
-    def run(self, sender: Sender, progress: Progress) -> dict[BodyKind, Counts]:
-        """Send everything in order, a few bodies at a time; returns the counts by kind.
+    def run(
+        self, bodies: Sequence[PlannedBody], sender: Sender, progress: Progress
+    ) -> dict[BodyKind, Counts]:
+        """Send planned bodies in order, a few at a time; returns the counts by kind.
 
         `progress` is told the records answered and the replayed moment after each body.
         """
@@ -52,7 +54,7 @@ class Replay:
         waiting: deque[tuple[PlannedBody, Future[Counts]]] = deque()
         with ThreadPoolExecutor(SENDING_THREADS, "replay") as pool:
             try:
-                for planned in plan_bodies(self.flights):
+                for planned in bodies:
                     waiting.append((planned, pool.submit(sender.send, self.body(planned))))
                     while len(waiting) >= BODIES_AHEAD:
                         _take(waiting, counts, progress)

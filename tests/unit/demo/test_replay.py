@@ -16,7 +16,7 @@ from monitor.demo.bodies import ARROW, NDJSON, Body
 from monitor.demo.classifier import THRESHOLD, LateArrivalModel
 from monitor.demo.deployments import FAULTY, assign_deployments
 from monitor.demo.flights import Flights
-from monitor.demo.plan import BodyKind, plan_bodies
+from monitor.demo.plan import BodyKind, by_month, plan_bodies
 from monitor.demo.plant import Plant
 from monitor.demo.replay import Replay
 from monitor.demo.router import Router
@@ -84,6 +84,20 @@ def test_labels_are_due_after_landing_and_after_their_requests(replayed: Flights
         else:
             assert sent_requests[body.rows].all()
             assert replayed.observed_at[body.rows].max() <= body.due
+
+
+def test_steps_end_at_local_midnight_and_hold_everything_in_order(replayed: Flights) -> None:
+    bodies = plan_bodies(replayed)
+    steps = list(by_month(bodies, "America/New_York"))
+    assert [body for step in steps for body in step.bodies] == bodies
+    assert sum(step.rows for step in steps) == 255_987 + 249_435
+    # Midnight in New York is 04:00 UTC in summer and 05:00 in winter.
+    ends = [step.end.isoformat() for step in steps]
+    assert ends[0] == "2013-05-01T04:00:00+00:00"
+    assert ends[7:9] == ["2013-12-01T05:00:00+00:00", "2014-01-01T05:00:00+00:00"]
+    for step in steps:
+        end = np.datetime64(step.end.replace(tzinfo=None))
+        assert all(end - np.timedelta64(32, "D") < body.due < end for body in step.bodies)
 
 
 def test_every_flight_is_sent_once_and_every_landing_is_labelled_once(
