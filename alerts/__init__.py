@@ -1,1 +1,1 @@
-"""Alerting: rules, alert lifecycle, messages and channels. Knows labels and numbers, nothing of models or Postgres."""
+"""Alerting: rules, lifecycle, messages, channels. Knows labels and numbers, nothing of models."""

@@ -52,7 +52,7 @@ GRANTS = {
         " label_orphan, intake_mark, intake_batch, rejection, binning, baseline, profile,"
         " prediction_block, sample, job_window, heartbeat, measurement, alert_config, alert,"
         " alert_transition, delivery, delivery_attempt, intake_half",
-        "insert": "segment, label_orphan, binning, baseline, profile, prediction_block, sample,"
+        "insert": "intake_mark, segment, label_orphan, binning, baseline, profile, prediction_block, sample,"
         " job_window, heartbeat, measurement, alert, alert_transition, delivery, delivery_attempt",
         "update": "label_orphan, profile, prediction_block, sample, job_window, heartbeat, alert,"
         " delivery, binning",
@@ -378,7 +378,7 @@ def upgrade() -> None:
         sa.Column("fence", sa.BigInteger(), nullable=False),
         sa.Column("worker", sa.Text(), nullable=False),
         sa.Column("lease_until", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("runs", sa.Integer(), server_default=sa.text("1"), nullable=False),
+        sa.Column("runs", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("failures", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("rows_read", sa.BigInteger(), nullable=True),
         sa.Column(

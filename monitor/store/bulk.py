@@ -132,7 +132,7 @@ def read(cursor: Any, query: str) -> pa.RecordBatchReader:
 
 
 def literal(value: object) -> str:
-    """A value as a safely quoted SQL literal, for statements the driver can't bind parameters to."""
+    """A value as a safely quoted SQL literal, where the driver can't bind parameters."""
     if isinstance(value, bool) or value is None:
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int):

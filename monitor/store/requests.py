@@ -161,7 +161,7 @@ def _note(
 def count_batch(
     cursor: Any, project: int, model: int, kind: str, received: datetime, counts: tuple[int, ...]
 ) -> None:
-    """One row that says what became of a body: accepted, duplicate, conflict, rejected, violations."""
+    """A row that says what became of a body; the counts in the order of the columns below."""
     values = ", ".join(literal(value) for value in (project, model, kind, received, *counts))
     execute(
         cursor,
@@ -203,8 +203,8 @@ def keep_evidence(
         )
         execute(
             cursor,
-            "insert into violation_example (project_id, model_id, column_name, reason, day, example)"
-            f" values {rows} on conflict do nothing",
+            "insert into violation_example (project_id, model_id, column_name, reason, day,"
+            f" example) values {rows} on conflict do nothing",
         )
 
 

@@ -382,7 +382,7 @@ job_window = Table(
     Column("fence", BigInteger, nullable=False),
     Column("worker", Text, nullable=False),
     _when("lease_until"),
-    Column("runs", Integer, nullable=False, server_default=text("1")),
+    Column("runs", Integer, nullable=False, server_default=text("0")),
     Column("failures", Integer, nullable=False, server_default=text("0")),
     Column("rows_read", BigInteger),
     _when("started_at", now=True),

@@ -1,0 +1,155 @@
+"""The check jobs of days and months: load parts, measure purely, save with what rules say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.engine import Connection
+
+from monitor.calendar import local_day, local_month
+from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.evaluate_rules import evaluate_rules
+from monitor.jobs.grouping import WHOLE
+from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
+from monitor.jobs.plans.base import PlanInputs, Yardsticks
+from monitor.jobs.plans.registry import PLANS, SEGMENT_PLANS
+from monitor.measurement import Measurement
+from monitor.profiles.part import Part, PartKind, merge
+from monitor.store.baselines import current_baselines, current_binning
+from monitor.store.engine import Role, transaction
+from monitor.store.job_windows import Claim, due_windows, finish
+from monitor.store.measurements import write_measurements
+from monitor.store.models import deployment_tags
+from monitor.store.profile_rows import StoredProfile, read_window, segments
+from monitor.windows import Window
+
+WINDOWS_AT_ONCE = {CHECKS_DAY: 14, CHECKS_MONTH: 3}
+SPANS = {CHECKS_DAY: local_day, CHECKS_MONTH: local_month}
+
+
+@dataclass(frozen=True)
+class SubjectKey:
+    """Whose parts: a set of deployments on one leg, in one segment."""
+
+    leg: str
+    deployment_ids: tuple[int, ...]
+    segment_id: int
+
+
+def check_due_windows(context: JobContext, job: str) -> JobReport:
+    """Run the checks of closed windows that are due, oldest first."""
+    zone = context.contract.time_zone
+    before = SPANS[job](context.now - context.contract.lateness.profiles, zone).start
+    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
+        starts = due_windows(
+            connection, context.project_id, context.model_id, job, before, WINDOWS_AT_ONCE[job]
+        )
+    return run_claimed(context, job, starts, _check) if starts else JobReport()
+
+
+def _check(context: JobContext, held: Claim) -> None:
+    project, model = context.project_id, context.model_id
+    with transaction(context.engine, project, Role.WORKER, snapshot=True) as connection:
+        yardsticks = load_yardsticks(connection, project, model)
+        found: list[Measurement] = []
+        rows: dict[datetime, int] = {}
+        for start in held.starts:
+            window = SPANS[held.job](start, context.contract.time_zone)
+            inputs = list(_inputs(connection, context, held.job, window, yardsticks))
+            rows[start] = sum(len(each.parts) for each in inputs)
+            found += [one for each in inputs for one in _planned(held.job, each)]
+        save_measurements(connection, context, found)
+        finish(connection, held, rows)
+
+
+def save_measurements(
+    connection: Connection, context: JobContext, found: Sequence[Measurement]
+) -> None:
+    """Store measurements and what the alert rules make of them, in the caller's transaction."""
+    project, model = context.project_id, context.model_id
+    write_measurements(connection, project, model, found)
+    tags = deployment_tags(connection, project, model)
+    evaluate_rules(connection, context, found, tags, segments(connection, project, model))
+
+
+def load_yardsticks(connection: Connection, project: int, model: int) -> Yardsticks:
+    """The binning in use and the newest baselines made on it."""
+    binning = current_binning(connection, project, model)
+    baselines = current_baselines(connection, project, model) if binning is not None else []
+    mine = tuple(one for one in baselines if binning is not None and one.binning_id == binning.id)
+    return Yardsticks(binning.binning if binning is not None else None, mine)
+
+
+def _planned(job: str, inputs: PlanInputs) -> Iterator[Measurement]:
+    plans = PLANS[job] if inputs.segment_id == WHOLE else SEGMENT_PLANS[job]
+    for plan in plans:
+        yield from plan(inputs)
+
+
+def _inputs(
+    connection: Connection,
+    context: JobContext,
+    job: str,
+    window: Window,
+    yardsticks: Yardsticks,
+) -> Iterator[PlanInputs]:
+    stored = _load(connection, context, job, window)
+    for key, parts in _subjects(stored).items():
+        yield PlanInputs(
+            contract=context.contract,
+            yardsticks=yardsticks,
+            window=window,
+            leg=key.leg,
+            deployment_ids=key.deployment_ids,
+            segment_id=key.segment_id,
+            parts=parts,
+            known_at=context.now,
+        )
+
+
+def _load(
+    connection: Connection, context: JobContext, job: str, window: Window
+) -> list[StoredProfile]:
+    binning = current_binning(connection, context.project_id, context.model_id)
+    kinds = [PartKind.LABELS]
+    if job == CHECKS_DAY:
+        kinds += [PartKind.COLUMNS, PartKind.SERVING]
+    found: list[StoredProfile] = []
+    for kind in kinds:
+        binned = kind is PartKind.COLUMNS
+        if binned and binning is None:
+            continue
+        found += read_window(
+            connection, context.project_id, context.model_id, kind, window,
+            segment_ids=None if SEGMENT_PLANS[job] else (WHOLE,),
+            binning_ids=(binning.id,) if binned and binning is not None else None,
+        )  # fmt: skip
+    return found
+
+
+def _subjects(stored: Sequence[StoredProfile]) -> Mapping[SubjectKey, Mapping[PartKind, Part]]:
+    """Merged parts of each deployment by itself, and of all of a leg together."""
+    single: dict[tuple[str, int], dict[int, dict[PartKind, list[Part]]]] = defaultdict(dict)
+    for one in stored:
+        deployments = single[(one.key.leg, one.key.segment_id)]
+        by_kind = deployments.setdefault(one.key.deployment_id, defaultdict(list))
+        by_kind[one.key.kind].append(one.part)
+    subjects: dict[SubjectKey, Mapping[PartKind, Part]] = {}
+    for (leg, segment), deployments in single.items():
+        own = {number: _merged(by_kind) for number, by_kind in deployments.items()}
+        for number, parts in own.items():
+            subjects[SubjectKey(leg, (number,), segment)] = parts
+        if len(own) > 1:
+            together: dict[PartKind, list[Part]] = defaultdict(list)
+            for parts in own.values():
+                for kind, part in parts.items():
+                    together[kind].append(part)
+            subjects[SubjectKey(leg, tuple(sorted(own)), segment)] = _merged(together)
+    return subjects
+
+
+def _merged(by_kind: Mapping[PartKind, Sequence[Part]]) -> dict[PartKind, Part]:
+    return {kind: merge(parts) for kind, parts in by_kind.items()}

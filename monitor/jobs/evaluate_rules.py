@@ -1,0 +1,171 @@
+"""Measurements to readings, readings to alerts, alerts to owed messages: one transaction.
+
+Called inside the transaction that stores the measurements, so that a state never changes without
+the number that changed it, and no message is owed for a number that is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from sqlalchemy.engine import Connection
+
+from alerts.config import AlertConfig
+from alerts.grouping import EventType, Group, group
+from alerts.lifecycle import StepResult, step
+from alerts.messages import render
+from alerts.model import FindingKey, Labels, Reading, ReadingState
+from monitor.deployment import Tags
+from monitor.jobs.base import JobContext
+from monitor.measurement import Failed, Measured, Measurement, TooFew
+from monitor.store.alert_book import (
+    KnownAlerts,
+    known_alerts,
+    lock_alerts,
+    owe_messages,
+    rules_in_force,
+    save_alerts,
+    save_transitions,
+)
+
+MAX_EVIDENCE_TEXT = 400
+
+
+def evaluate_rules(
+    connection: Connection,
+    context: JobContext,
+    measurements: Sequence[Measurement],
+    tags: Mapping[int, Tags],
+    segments: Mapping[int, Mapping[str, str]],
+) -> None:
+    """Judge measurements by the rules in force and store what follows."""
+    rules = rules_in_force(connection, context.project_id)
+    if rules is None or not measurements:
+        return
+    readings = [reading_of(one, context, tags, segments) for one in measurements]
+    readings = [
+        one for one in readings if any(rule.matches(one.labels) for rule in rules.config.rules)
+    ]
+    if not readings:
+        return
+    lock_alerts(connection, context.project_id)
+    known = known_alerts(connection, context.project_id, context.contract.model)
+    result = step(rules.config, known.alerts, readings, context.now)
+    store_step(connection, context, rules.config, rules.version, known, result)
+
+
+def store_step(
+    connection: Connection,
+    context: JobContext,
+    config: AlertConfig,
+    version: int,
+    known: KnownAlerts,
+    result: StepResult,
+) -> None:
+    """Store changed alerts, their transitions and the messages they owe."""
+    alerts = {**known.alerts, **result.alerts}
+    grouped = group(config, alerts, result.transitions, known.told)
+    told = {key.fingerprint: key.episode for key in known.told}
+    for each in grouped.groups:
+        if each.event is EventType.OPENED:
+            told.update({key.fingerprint: key.episode for key in each.new})
+    rules = {rule.name: rule for rule in config.rules}
+    changed = [(one, rules[one.rule]) for one in result.alerts.values() if one.rule in rules]
+    numbers = {
+        **known.numbers,
+        **save_alerts(connection, context.project_id, changed, told, version),
+    }
+    save_transitions(connection, context.project_id, result.transitions, numbers)
+    owed = [
+        (delivery_key(each), render(each, context.public_url, context.now), _numbers(each, numbers))
+        for each in grouped.groups
+    ]
+    owe_messages(connection, context.project_id, owed, context.now)
+
+
+def delivery_key(owed: Group) -> str:
+    """The webhook-id: the same findings told to the same receiver always have the same key."""
+    keys = sorted(f"{key.fingerprint}/{key.episode}" for key in owed.new)
+    text = "\n".join((owed.event.value, owed.key.receiver, owed.key.text, *keys))
+    return "msg_" + hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def reading_of(
+    one: Measurement,
+    context: JobContext,
+    tags: Mapping[int, Tags],
+    segments: Mapping[int, Mapping[str, str]],
+) -> Reading:
+    """A measurement as alerting sees it."""
+    subject, outcome = one.subject, one.outcome
+    labels = {
+        "project": context.project,
+        "model": context.contract.model,
+        "check": one.check,
+        "method": one.method,
+        "column": subject.column,
+        "leg": subject.leg,
+        "deployment": "+".join(str(number) for number in subject.deployment_ids),
+        "segment": segment_text(segments.get(subject.segment_id, {})),
+        "baseline": str(one.baseline_id) if one.baseline_id is not None else "",
+        "scale": scale_text(one.window.end, one.window.start),
+    }
+    measured = outcome if isinstance(outcome, Measured) else None
+    return Reading(
+        labels=Labels.from_mapping(labels),
+        at=one.window.end,
+        window_start=one.window.start,
+        state=_STATES[type(outcome)],
+        value=measured.value if measured else None,
+        low=measured.low if measured else None,
+        high=measured.high if measured else None,
+        n=0 if isinstance(outcome, Failed) else outcome.n,
+        unit=one.unit,
+        text=_reason(outcome),
+        evidence=_evidence(one, tags),
+    )
+
+
+_STATES = {
+    Measured: ReadingState.MEASURED,
+    TooFew: ReadingState.TOO_FEW,
+    Failed: ReadingState.FAILED,
+}
+
+
+def segment_text(definition: Mapping[str, str]) -> str:
+    """A segment on one line; empty for all requests."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(definition.items()))
+
+
+def scale_text(end: datetime, start: datetime) -> str:
+    """How long a window is, in words that rules can match: 1h, 6h, 24h, day, month."""
+    hours = round((end - start).total_seconds() / 3600)
+    if hours > 24 * 27:
+        return "month"
+    return "day" if hours in (23, 24, 25) else f"{hours}h"
+
+
+def _reason(outcome: Measured | TooFew | Failed) -> str:
+    if isinstance(outcome, TooFew):
+        return f"{outcome.n} {outcome.reason}, {outcome.needed} needed"
+    return outcome.reason[:MAX_EVIDENCE_TEXT] if isinstance(outcome, Failed) else ""
+
+
+def _evidence(one: Measurement, tags: Mapping[int, Tags]) -> dict[str, str | float]:
+    found: dict[str, str | float] = {}
+    for number in one.subject.deployment_ids[:3]:
+        found[f"deployment_{number}"] = tags.get(number, Tags(())).summary()[:MAX_EVIDENCE_TEXT]
+    for name, value in one.outcome.detail.items():
+        if isinstance(value, str):
+            found[name] = value[:MAX_EVIDENCE_TEXT]
+        elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+            found[name] = float(value)
+    return found
+
+
+def _numbers(owed: Group, numbers: Mapping[str, int]) -> list[int]:
+    keys: list[FindingKey] = [entry.key for entry in owed.entries]
+    return [numbers[key.fingerprint] for key in keys if key.fingerprint in numbers]

@@ -1,0 +1,141 @@
+"""The label job: late labels join the prediction blocks; touched windows get new labels parts.
+
+Raw request rows are never read. A label whose request is not there, or that names no time while
+its request id occurs at several, waits as an orphan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlalchemy.engine import Connection
+
+from monitor.calendar import local_day, local_month
+from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.labels_of_blocks import label_span, labels_profiles
+from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH, LABELS
+from monitor.jobs.roll_up import roll_up_days
+from monitor.profiles.block import PredictionBlock
+from monitor.profiles.label_arrays import NO_TIME, LabelArrays
+from monitor.profiles.label_join import UnmatchedReason, join_labels
+from monitor.profiles.part import PartKind
+from monitor.store.baselines import current_binning
+from monitor.store.engine import Role, transaction
+from monitor.store.job_windows import Claim, finish, mark_due
+from monitor.store.label_rows import keep_orphans
+from monitor.store.locks import lock_blocks
+from monitor.store.marks import LabelMark, delete_label_marks, read_label_marks
+from monitor.store.profile_rows import BlockKey, read_blocks, write_blocks, write_profiles
+from monitor.store.request_rows import labels_of_batch
+from monitor.windows import Grain, Window
+
+BATCHES_AT_ONCE = 100
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+Blocks = list[tuple[BlockKey, PredictionBlock]]
+
+
+def join_waiting_labels(context: JobContext) -> JobReport:
+    """Join the oldest stored label batches that no block knows yet."""
+    if context.contract.label is None:
+        return JobReport()
+    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
+        marks = read_label_marks(connection, context.project_id, context.model_id, 1)
+    if not marks:
+        return JobReport()
+    start = Window.holding(context.now, Grain.HOUR).start
+    return run_claimed(context, LABELS, [start], _join, done_too=True)
+
+
+def _join(context: JobContext, held: Claim) -> None:
+    project, model = context.project_id, context.model_id
+    with transaction(context.engine, project, Role.WORKER) as connection:
+        lock_blocks(connection, model)
+        marks = read_label_marks(connection, project, model, BATCHES_AT_ONCE)
+        table = _read(context, marks)
+        if table.num_rows:
+            _join_table(connection, context, table, marks)
+        delete_label_marks(connection, [mark.id for mark in marks])
+        finish(connection, held, dict.fromkeys(held.starts, table.num_rows))
+
+
+def _read(context: JobContext, marks: Sequence[LabelMark]) -> pa.Table:
+    label = context.contract.label
+    if label is None or not marks:
+        return pa.table({"request_id": pa.array([], pa.string())})
+    spans = [(mark.first_observed_at, mark.last_observed_at, mark.arrived_at) for mark in marks]
+    return labels_of_batch(context.bulk, context.project_id, context.model_id, label.name, spans)
+
+
+def _join_table(
+    connection: Connection, context: JobContext, table: pa.Table, marks: Sequence[LabelMark]
+) -> None:
+    labels = LabelArrays.from_table(table, context.contract, context.model.hash_key)
+    legs = np.array(table.column("leg").to_pylist())
+    span = label_span(
+        context,
+        min(mark.first_observed_at for mark in marks),
+        max(mark.last_observed_at for mark in marks),
+    )
+    blocks = read_blocks(connection, context.project_id, context.model_id, span)
+    usable = ~_ambiguous(blocks, labels, legs)
+    changed, matched, reasons = _join_blocks(blocks, labels, legs, usable)
+    _save(connection, context, changed)
+    waiting = np.flatnonzero(~matched)
+    keep_orphans(
+        connection,
+        context.model,
+        table.take(pa.array(waiting)),
+        labels.keys[waiting].tolist(),
+        [reasons.get(place, UnmatchedReason.NO_REQUEST).value for place in waiting.tolist()],
+    )
+
+
+def _ambiguous(blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]) -> Any:
+    """Labels without a time whose request id occurs in more than one row, bool[m]."""
+    seen = np.zeros(len(labels), np.int64)
+    for key, block in blocks:
+        there = np.searchsorted(block.keys, labels.keys, "right") - np.searchsorted(
+            block.keys, labels.keys, "left"
+        )
+        seen += np.where(legs == key.leg, there, 0)
+    return (seen > 1) & (labels.event_time == NO_TIME)
+
+
+def _join_blocks(
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any], usable: Any
+) -> tuple[Blocks, Any, dict[int, UnmatchedReason]]:
+    changed: Blocks = []
+    matched = np.zeros(len(labels), bool)
+    ambiguous = np.flatnonzero(~usable).tolist()
+    reasons = dict.fromkeys(ambiguous, UnmatchedReason.AMBIGUOUS)
+    for key, block in blocks:
+        places = np.flatnonzero(usable & (legs == key.leg) & ~matched)
+        result = join_labels(block, labels.take(places))
+        matched[places[result.matched]] = True
+        for place, reason in zip(
+            places[result.unmatched.places].tolist(), result.unmatched.reasons, strict=True
+        ):
+            if reason is not UnmatchedReason.NO_REQUEST:
+                reasons[place] = reason
+        if result.block is not block:
+            changed.append((key, result.block))
+    return changed, matched, reasons
+
+
+def _save(connection: Connection, context: JobContext, changed: Blocks) -> None:
+    if not changed:
+        return
+    project, model = context.project_id, context.model_id
+    binning = current_binning(connection, project, model)
+    write_blocks(connection, project, model, changed)
+    found = labels_profiles(context, changed, binning.binning if binning else None)
+    write_profiles(connection, project, model, found)
+    hours = sorted({key.window_start for key, _ in changed})
+    roll_up_days(connection, context, hours, [PartKind.LABELS])
+    zone, pause = context.contract.time_zone, context.revision_pause
+    for job, span in ((CHECKS_DAY, local_day), (CHECKS_MONTH, local_month)):
+        starts = [span(hour, zone).start for hour in hours]
+        mark_due(connection, project, model, job, starts, pause=pause)

@@ -1,0 +1,21 @@
+"""Which plans run on which windows. A new plan is a function in a file and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
+from monitor.jobs.plans.base import Plan
+from monitor.jobs.plans.columns import drift, missing, violations
+from monitor.jobs.plans.labels import calibrated, confidence, quality
+from monitor.jobs.plans.serving import serving
+
+PLANS: Mapping[str, tuple[Plan, ...]] = {
+    CHECKS_DAY: (drift, missing, violations, quality, calibrated, confidence, serving),
+    CHECKS_MONTH: (quality, calibrated, confidence),
+}
+
+SEGMENT_PLANS: Mapping[str, tuple[Plan, ...]] = {
+    CHECKS_DAY: (),
+    CHECKS_MONTH: (quality, calibrated),
+}

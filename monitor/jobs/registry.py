@@ -1,0 +1,32 @@
+"""The jobs of a model in the order in which one tick runs them. A new job is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from monitor.jobs.base import JobContext, JobReport
+from monitor.jobs.check_windows import check_due_windows
+from monitor.jobs.contrast_windows import contrast_due_windows
+from monitor.jobs.join_labels import join_waiting_labels
+from monitor.jobs.names import (
+    CHECKS_DAY,
+    CHECKS_HOUR,
+    CHECKS_MONTH,
+    LABELS,
+    PROFILE,
+    SERVING,
+)
+from monitor.jobs.profile_windows import profile_due_windows
+from monitor.jobs.serving_windows import serve_due_windows
+
+Job = Callable[[JobContext], JobReport]
+
+JOBS: tuple[tuple[str, Job], ...] = (
+    (SERVING, serve_due_windows),
+    (PROFILE, profile_due_windows),
+    (LABELS, join_waiting_labels),
+    (CHECKS_HOUR, contrast_due_windows),
+    (CHECKS_DAY, partial(check_due_windows, job=CHECKS_DAY)),
+    (CHECKS_MONTH, partial(check_due_windows, job=CHECKS_MONTH)),
+)

@@ -1,0 +1,94 @@
+"""Runs the jobs: one tick over all models, or tick after tick until nothing is due."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine
+
+from monitor.jobs.base import JobContext, JobReport
+from monitor.jobs.deliver import deliver
+from monitor.jobs.registry import JOBS
+from monitor.store.bulk import BulkConnections
+from monitor.store.engine import Role, transaction
+from monitor.store.models import ModelContext, model_context, model_names
+from monitor.store.tables import project
+
+Clock = Callable[[], datetime]
+Progress = Callable[[str, JobReport], None]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What running jobs needs: connections, a name, the outside address, a clock and secrets."""
+
+    engine: Engine
+    bulk: BulkConnections
+    worker: str
+    public_url: str
+    clock: Clock
+    environment: Mapping[str, str]
+    rng: random.Random
+
+    def tick(self, jobs: Collection[str] | None = None, progress: Progress | None = None) -> int:
+        """Run every job of every model once; how many windows were done."""
+        done = 0
+        for name, number in self.projects():
+            for model in self.models(number):
+                for job, run in JOBS:
+                    if jobs is not None and job not in jobs:
+                        continue
+                    report = run(self._context(name, model))
+                    done += report.done
+                    if progress is not None and report.done + report.failed:
+                        progress(job, report)
+        return done
+
+    def catch_up(
+        self, jobs: Collection[str] | None = None, progress: Progress | None = None
+    ) -> int:
+        """Tick until a whole tick finds nothing to do; how many windows were done."""
+        total = 0
+        while done := self.tick(jobs, progress):
+            total += done
+        return total
+
+    def deliver_due(self) -> int:
+        """Try the deliveries that are due; how many were sent."""
+        return sum(
+            deliver(self.engine, number, self.clock(), self.environment, self.rng)
+            for _, number in self.projects()
+        )
+
+    def projects(self) -> list[tuple[str, int]]:
+        """Name and number of every project."""
+        with transaction(self.engine, None, Role.WORKER) as connection:
+            rows = connection.execute(
+                sa.select(project.c.name, project.c.id).order_by(project.c.id)
+            )
+            return [(row.name, row.id) for row in rows]
+
+    def models(self, project_id: int) -> Iterator[ModelContext]:
+        """Every model of a project with its newest contract."""
+        with transaction(self.engine, project_id, Role.WORKER) as connection:
+            key = connection.scalar(sa.select(project.c.hash_key).where(project.c.id == project_id))
+            found = [
+                model_context(connection, project_id, name, bytes(key or b""))
+                for name in model_names(connection, project_id)
+            ]
+        yield from (one for one in found if one is not None)
+
+    def _context(self, project_name: str, model: ModelContext) -> JobContext:
+        return JobContext(
+            engine=self.engine,
+            bulk=self.bulk,
+            project=project_name,
+            model=model,
+            worker=self.worker,
+            now=self.clock(),
+            public_url=self.public_url,
+        )

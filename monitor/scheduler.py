@@ -1,0 +1,110 @@
+"""The ticker: APScheduler in UTC with a memory job store. Which windows run is in the database.
+
+A lost, doubled or late tick is harmless: every job asks the database what is due and claims it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from apscheduler.schedulers.blocking import BlockingScheduler
+from sqlalchemy.engine import Engine
+
+from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.jobs.keep_house import (
+    beat,
+    drop_expired_requests,
+    give_up_halves,
+    give_up_orphans,
+    prepare_partitions,
+)
+from monitor.jobs.run import Runner
+from monitor.store.engine import Role, transaction
+
+log = logging.getLogger("inferwatch.scheduler")
+
+JOBS_SECONDS, DELIVER_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 2, 15, 3600
+
+
+def worker_name() -> str:
+    """A name for this process that no other process has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def utc_now() -> datetime:
+    """The wall clock; handed to everything below as an argument."""
+    return datetime.now(UTC)
+
+
+@dataclass
+class Worker:
+    """The scheduled work of one process."""
+
+    engine: Engine
+    runner: Runner
+    started_at: datetime
+
+    def scheduler(self) -> BlockingScheduler:
+        """A scheduler with all ticks declared; `start()` blocks until `shutdown()`."""
+        made = BlockingScheduler(timezone=UTC)
+        for name, seconds, work in (
+            ("house", HOUSE_SECONDS, self.keep_house),
+            ("beat", BEAT_SECONDS, self.say_alive),
+            ("jobs", JOBS_SECONDS, self.run_jobs),
+            ("deliver", DELIVER_SECONDS, self.deliver_due),
+        ):
+            made.add_job(
+                guarded(name, work),
+                "interval",
+                seconds=seconds,
+                id=name,
+                next_run_time=utc_now(),
+                coalesce=True,
+                max_instances=1,
+                misfire_grace_time=None,
+            )
+        return made
+
+    def run_jobs(self) -> None:
+        """Everything that is due."""
+        self.runner.catch_up()
+
+    def deliver_due(self) -> None:
+        """Messages that are owed now."""
+        self.runner.deliver_due()
+
+    def say_alive(self) -> None:
+        """A heartbeat, so that a dead worker shows on the overview."""
+        beat(self.engine, self.runner.worker, "worker", self.started_at, utc_now())
+
+    def keep_house(self) -> None:
+        """Partitions ahead, retention behind, what waited too long."""
+        now = utc_now()
+        prepare_partitions(self.engine, now)
+        models = [m for _, number in self.runner.projects() for m in self.runner.models(number)]
+        dropped = drop_expired_requests(self.engine, models, now)
+        if dropped:
+            log.info("retention dropped days=%d oldest=%s", len(dropped), dropped[0].date())
+        for model in models:
+            with transaction(self.engine, model.project_id, Role.WORKER) as connection:
+                give_up_orphans(connection, model, now)
+                give_up_halves(connection, now)
+
+
+def guarded(name: str, work: Callable[[], None]) -> Callable[[], None]:
+    """The work, with an outage of Postgres as one log line: the next tick tries again."""
+
+    def run() -> None:
+        try:
+            work()
+        except (DatabaseUnavailable, DatabaseNotReady) as error:
+            log.warning("tick skipped tick=%s reason=%s", name, error)
+
+    run.__name__ = name
+    return run

@@ -1,0 +1,123 @@
+"""Labels that wait for their request, and how they are read back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from monitor.profiles.label_arrays import LabelArrays
+from monitor.records import TIMESTAMP
+from monitor.store.arrays import insert_rows
+from monitor.store.models import ModelContext
+from monitor.store.tables import label_orphan
+
+ORPHAN_COLUMNS = (
+    *("project_id", "model_id", "label_name", "request_key", "request_id", "source"),
+    *("observed_at", "arrived_at", "event_time", "leg", "value", "text", "reason"),
+)
+_KEY = ("label_name", "request_key", "source", "observed_at", "arrived_at")
+LABELS_SCHEMA = pa.schema(
+    [
+        ("request_id", pa.string()),
+        ("source", pa.string()),
+        ("observed_at", TIMESTAMP),
+        ("arrived_at", TIMESTAMP),
+        ("event_time", TIMESTAMP),
+        ("leg", pa.string()),
+        ("value", pa.float64()),
+        ("text", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """Waiting labels: `places` int64[m] index `row_keys`, which name their rows."""
+
+    labels: LabelArrays
+    legs: tuple[str, ...]
+    row_keys: tuple[tuple[Any, ...], ...]
+    places: np.ndarray[Any, np.dtype[np.int64]]
+
+    def of_leg(self, leg: str) -> Orphans:
+        """The waiting labels of one leg."""
+        chosen = np.flatnonzero(np.array(self.legs) == leg)
+        legs = tuple(self.legs[place] for place in chosen)
+        return Orphans(self.labels.take(chosen), legs, self.row_keys, self.places[chosen])
+
+
+def read_orphans(connection: Connection, model: ModelContext) -> Orphans:
+    """All labels of the contract's label that wait for their request."""
+    name = model.contract.label.name if model.contract.label is not None else ""
+    row = label_orphan.c
+    query = (
+        sa.select(label_orphan)
+        .where(row.project_id == model.project_id, row.model_id == model.model_id)
+        .where(row.label_name == name)
+        .order_by(row.arrived_at, row.request_key)
+    )
+    rows = connection.execute(query).all()
+    table = pa.table(
+        {field.name: [getattr(found, field.name) for found in rows] for field in LABELS_SCHEMA},
+        schema=LABELS_SCHEMA,
+    )
+    return Orphans(
+        labels=LabelArrays.from_table(table, model.contract, model.hash_key),
+        legs=tuple(found.leg for found in rows),
+        row_keys=tuple(tuple(getattr(found, name) for name in _KEY) for found in rows),
+        places=np.arange(len(rows)),
+    )
+
+
+def keep_orphans(
+    connection: Connection,
+    model: ModelContext,
+    table: pa.Table,
+    keys: Sequence[int],
+    reasons: Sequence[str],
+) -> None:
+    """Let labels wait for their request (`table` has LABELS_SCHEMA)."""
+    name = model.contract.label.name if model.contract.label is not None else ""
+    rows = [
+        (
+            *(model.project_id, model.model_id, name, key, row["request_id"], row["source"]),
+            *(row["observed_at"], row["arrived_at"], row["event_time"], row["leg"]),
+            *(row["value"], row["text"], reason),
+        )
+        for row, key, reason in zip(table.to_pylist(), keys, reasons, strict=True)
+    ]
+    insert_rows(connection, label_orphan, ORPHAN_COLUMNS, rows, replace=True)
+
+
+def forget_orphans(
+    connection: Connection, project_id: int, model_id: int, keys: Sequence[tuple[Any, ...]]
+) -> None:
+    """Stop waiting: these labels were joined."""
+    row = label_orphan.c
+    for start in range(0, len(keys), 1000):
+        some = list(keys[start : start + 1000])
+        connection.execute(
+            sa.delete(label_orphan)
+            .where(row.project_id == project_id, row.model_id == model_id)
+            .where(sa.tuple_(*(row[name] for name in _KEY)).in_(some))
+        )
+
+
+def forget_old_orphans(
+    connection: Connection, project_id: int, model_id: int, before: datetime
+) -> int:
+    """Give up labels that arrived before this moment without their request; how many."""
+    row = label_orphan.c
+    done = connection.execute(
+        sa.delete(label_orphan)
+        .where(row.project_id == project_id, row.model_id == model_id)
+        .where(row.arrived_at < before)
+    )
+    return done.rowcount

@@ -1,0 +1,110 @@
+"""Streams raw request rows of windows, in one snapshot with the transaction that asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from monitor.store.bulk import BulkConnections, execute, literal, read
+from monitor.windows import Grain, Window
+
+ROWS_A_CHUNK = 200_000
+_COLUMNS = (
+    "leg, event_time, request_id, deployment_id, contract_version, outcome, outcome_reason,"
+    " received_at, violations, numbers, texts"
+)
+
+
+_LABEL_COLUMNS = "request_id, source, observed_at, arrived_at, event_time, leg, value, text"
+
+
+@contextmanager
+def request_chunks(
+    connection: Connection,
+    bulk: BulkConnections,
+    project_id: int,
+    model_id: int,
+    starts: Sequence[datetime],
+    grain: Grain,
+) -> Iterator[Iterator[pa.Table]]:
+    """Tables of at most about ROWS_A_CHUNK rows of these windows, read in the caller's snapshot.
+
+    The caller's transaction must be REPEATABLE READ: what its marks say and what is read here is
+    then the same moment.
+    """
+    snapshot = connection.scalar(sa.text("select pg_export_snapshot()"))
+    spans = " or ".join(
+        f"(event_time >= {literal(window.start)} and event_time < {literal(window.end)})"
+        for window in merged_windows(starts, grain.length)
+    )
+    query = (
+        f"select {_COLUMNS} from request_log"
+        f" where project_id = {int(project_id)} and model_id = {int(model_id)} and ({spans})"
+    )
+    with bulk.transaction() as cursor:
+        execute(cursor, "set transaction isolation level repeatable read")
+        execute(cursor, f"set transaction snapshot {literal(snapshot)}")
+        yield _chunks(read(cursor, query))
+
+
+def first_requests(
+    bulk: BulkConnections, project_id: int, model_id: int, leg: str, limit: int
+) -> pa.Table:
+    """The earliest requests of a leg by event time, at most `limit`."""
+    query = (
+        f"select {_COLUMNS} from request_log where project_id = {int(project_id)}"
+        f" and model_id = {int(model_id)} and leg = {literal(leg)}"
+        f" order by event_time, request_id limit {int(limit)}"
+    )
+    with bulk.transaction() as cursor:
+        return read(cursor, query).read_all()
+
+
+def labels_of_batch(
+    bulk: BulkConnections,
+    project_id: int,
+    model_id: int,
+    label_name: str,
+    marks: Sequence[tuple[datetime, datetime, datetime]],
+) -> pa.Table:
+    """Stored labels of some batches, each given by first and last observation and its arrival."""
+    spans = " or ".join(
+        f"(observed_at >= {literal(first)} and observed_at <= {literal(last)}"
+        f" and arrived_at = {literal(arrived)})"
+        for first, last, arrived in marks
+    )
+    query = (
+        f"select {_LABEL_COLUMNS} from label where project_id = {int(project_id)}"
+        f" and model_id = {int(model_id)} and label_name = {literal(label_name)} and ({spans})"
+    )
+    with bulk.transaction() as cursor:
+        return read(cursor, query).read_all()
+
+
+def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in reader:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS_A_CHUNK:
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(held)
+
+
+def merged_windows(starts: Sequence[datetime], length: timedelta) -> list[Window]:
+    """Windows of one length, neighbours put together."""
+    spans: list[Window] = []
+    for start in sorted(set(starts)):
+        if spans and spans[-1].end == start:
+            spans[-1] = Window(spans[-1].start, start + length)
+        else:
+            spans.append(Window(start, start + length))
+    return spans
