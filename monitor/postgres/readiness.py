@@ -67,18 +67,18 @@ def wait_until_ready(
 def answers(url: str) -> bool:
     """Whether our server at `url` lets us in and answers a query within a few seconds."""
     try:
-        with connect(url) as connection:
+        with connect(url, timeout=5) as connection:
             return connection.execute("SELECT 1").fetchone() == (1,)
     except psycopg.OperationalError:
         return False
 
 
-def connect(url: str) -> psycopg.Connection:
+def connect(url: str, timeout: int = 10) -> psycopg.Connection:
     """Connect to our own server, whatever PGSSLMODE, PGOPTIONS and the like say for others."""
     return psycopg.connect(
         url,
         autocommit=True,
-        connect_timeout=10,
+        connect_timeout=timeout,
         sslmode="disable",
         gssencmode="disable",
         options="",

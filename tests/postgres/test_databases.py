@@ -8,19 +8,20 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from monitor.postgres.binaries import PostgresBinaries
 from monitor.postgres.databases import create_database, drop_database, ensure_application_role
 from monitor.postgres.server import EmbeddedServer
 from monitor.postgres.status import RunningServer
 from tests.database import VARIABLE, database_server, fresh_database, temporary_home
-from tests.postgres.support import TEST_OPTIONS, ask
+from tests.postgres.support import TEST_OPTIONS, ask, installations, label_of
 
 pytestmark = pytest.mark.postgres
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[RunningServer]:
+@pytest.fixture(scope="module", params=installations(), ids=label_of)
+def running(request: pytest.FixtureRequest) -> Iterator[RunningServer]:
     with temporary_home() as home:
-        server = EmbeddedServer(home, options=TEST_OPTIONS)
+        server = EmbeddedServer(home, request.param, options=TEST_OPTIONS)
         yield server.start(child_of_this_process=True)
         server.stop()
 
@@ -31,11 +32,11 @@ def _with_login(url: str, login: str) -> str:
 
 def test_a_database_is_made_owned_copied_and_dropped_while_in_use(running: RunningServer) -> None:
     create_database(running.admin_url, 'odd "name"')
-    url = running.url.replace("/inferwatch", '/odd "name"')
+    url = running.url.removesuffix("/inferwatch") + "/odd%20%22name%22"
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE here (number int)")
     create_database(running.admin_url, "copied", template='odd "name"')
-    client = psycopg.connect(running.url.replace("/inferwatch", "/copied"))
+    client = psycopg.connect(running.url.removesuffix("/inferwatch") + "/copied")
     assert client.execute("SELECT count(*) FROM here").fetchone() == (0,)
     with pytest.raises(psycopg.errors.DuplicateDatabase):
         create_database(running.admin_url, "copied")
@@ -50,8 +51,9 @@ def _check_fresh_databases() -> None:
     with database_server() as server:
         first, second = fresh_database(server), fresh_database(server)
         assert first != second
-        rights = "SELECT array[rolsuper, rolbypassrls, rolcreaterole] FROM pg_roles WHERE rolname = current_user"
-        assert ask(first, rights) == [False, False, True]
+        rights = "array[rolsuper, rolbypassrls, rolcreaterole]"
+        query = f"SELECT {rights} FROM pg_roles WHERE rolname = current_user"
+        assert ask(first, query) == [False, False, True]
         assert ask(first, "SELECT current_user") == "inferwatch"
         with psycopg.connect(first) as connection:
             connection.execute("CREATE TABLE only_here (number int)")
@@ -78,11 +80,12 @@ def test_fresh_databases_on_a_server_from_outside(
     assert left == 0
 
 
+@pytest.mark.parametrize("binaries", installations(), ids=label_of)
 def test_fresh_databases_by_a_login_that_may_only_create(
-    monkeypatch: pytest.MonkeyPatch,
+    binaries: PostgresBinaries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with temporary_home() as home:
-        server = EmbeddedServer(home, options=TEST_OPTIONS)
+        server = EmbeddedServer(home, binaries, options=TEST_OPTIONS)
         running = server.start(child_of_this_process=True)
         try:
             with psycopg.connect(running.admin_url, autocommit=True) as connection:

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from monitor.postgres import launch
+from monitor.postgres.binaries import PostgresBinaries
 from monitor.postgres.locks import server_lock_is_held
 from monitor.postgres.postmaster import PID_FILE, find_postmaster, is_alive
 from monitor.postgres.server import EmbeddedServer
@@ -25,6 +26,8 @@ from tests.postgres.support import (
     another_process,
     ask,
     count_rows,
+    installations,
+    label_of,
     told_by,
     wait_until,
     write_rows,
@@ -97,10 +100,14 @@ def test_a_child_whose_parent_is_already_gone_does_not_start() -> None:
     assert "parent process ended" in done.stderr
 
 
+@pytest.mark.parametrize("binaries", installations(), ids=label_of)
 @pytest.mark.parametrize("child", [True, False])
-def test_a_killed_server_starts_again_with_all_rows(server: EmbeddedServer, child: bool) -> None:
+def test_a_killed_server_starts_again_with_all_rows(
+    home: Path, binaries: PostgresBinaries, child: bool
+) -> None:
+    server = EmbeddedServer(home, binaries, options=TEST_OPTIONS)
     first = server.start(child_of_this_process=child)
-    for total in (200, 400, 600):
+    for total in (200, 400):
         write_rows(server.url, 200)
         os.kill(first.pid, signal.SIGKILL)
         assert wait_until(lambda pid=first.pid: not is_alive(pid))
