@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from monitor.checks.intervals import LEVEL
-from monitor.measurement import Measured, Outcome, TooFew
+from monitor.measurement import Failed, Measured, Outcome, TooFew
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,16 @@ def measured_above(
 ) -> Outcome:
     """Measured when every floor holds and the value is defined, else TooFew naming what is short.
 
-    An undefined value (None) is TooFew with the reason `undefined`: never 0, never NaN.
+    An undefined value (None) is TooFew with the reason `undefined` and the count that is short,
+    the last such floor being the most telling; Failed when all floors hold. Never 0, never NaN.
     """
     told = dict(detail or {})
+    short = [floor for floor in floors if floor.n < floor.needed]
     if value is None or not math.isfinite(value):
-        return TooFew(n, max(1, *(floor.needed for floor in floors)), undefined, told)
-    for floor in floors:
-        if floor.n < floor.needed:
-            return TooFew(floor.n, floor.needed, floor.what, {**told, "provisional": value})
+        if not short:
+            return Failed(undefined, told)
+        return TooFew(short[-1].n, short[-1].needed, undefined, told)
+    if short:
+        return TooFew(short[0].n, short[0].needed, short[0].what, {**told, "provisional": value})
     low, high = limits if limits is not None else (None, None)
     return Measured(value, n, low, high, None if limits is None else LEVEL, detail=told)

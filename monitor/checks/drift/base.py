@@ -13,6 +13,7 @@ Rules that hold for every method:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -149,6 +150,8 @@ class CellMethod:
         finding = self.measure(samples)
         if isinstance(finding, Failed):
             return finding
+        if not math.isfinite(finding.value):
+            return Failed(f"the numbers of {current.view!r} are too large for {self.name}")
         detail = {**self._shared_detail(samples, current), **finding.detail}
         return too_few(samples, finding, detail) or Measured(
             finding.value,

@@ -67,15 +67,21 @@ class Wasserstein(CellMethod):
         sd = reference.sd if reference.sd is not None else cells.reference_sd
         if not sd > 0:
             return _against_constant(samples)
-        edges = np.asarray(cells.edges, np.float64)
+        edges = _in_sd(cells, sd)
         pooled = reference.counts + samples.current
-        null = expected_transport(edges, pooled, samples.effective_rows)
-        bound = binning_bound(edges, reference.counts, samples.current)
-        detail = {"null_expectation": null / sd, "binning_error_bound": bound / sd}
+        detail = {
+            "null_expectation": expected_transport(edges, pooled, samples.effective_rows),
+            "binning_error_bound": binning_bound(edges, reference.counts, samples.current),
+        }
         if samples.mean is not None and reference.mean is not None:
-            detail["mean_shift"] = (samples.mean - reference.mean) / sd
-        distance = transport_distance(edges, reference.counts, samples.current)
-        return Finding(distance / sd, detail=detail)
+            detail["mean_shift"] = (samples.mean / 2 - reference.mean / 2) / (sd / 2)
+        return Finding(transport_distance(edges, reference.counts, samples.current), detail=detail)
+
+
+def _in_sd(cells: NumberCells, sd: float) -> Counts:
+    """Edges from the centre in baseline standard deviations; halves first, so none overflows."""
+    halves = np.asarray(cells.edges, np.float64) / 2 - cells.centre / 2
+    return np.asarray(halves / (sd / 2))
 
 
 def _against_constant(samples: Samples) -> Finding | Failed:

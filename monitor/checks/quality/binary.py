@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from monitor.checks.auc import delong
+from monitor.checks.coverage import label_coverage
 from monitor.checks.gates import Floor, measured_above
 from monitor.checks.intervals import normal_quantile, wilson_limits
 from monitor.checks.quality.losses import (
@@ -44,12 +45,6 @@ def binary_quality(counts: BinaryCounts) -> dict[str, Outcome]:
         "brier": _brier(counts),
         "label_coverage": label_coverage(counts.n_labelled, counts.n),
     }
-
-
-def label_coverage(labelled: int, n: int) -> Outcome:
-    """Share of requests whose label is known, with Wilson limits."""
-    value, limits = (labelled / n, wilson_limits(labelled, n)) if n else (None, None)
-    return measured_above((Floor(n, 1, "rows"),), value, n, limits, {"labelled": labelled}, "rows")
 
 
 def _class_measures(counts: BinaryCounts) -> dict[str, Outcome]:

@@ -2,90 +2,72 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
 
+from monitor.checks.coverage import label_coverage
 from monitor.checks.gates import Floor, measured_above
 from monitor.checks.resampling import MIN_GROUPS, jackknife_limits
 from monitor.measurement import Outcome
+from monitor.profiles.labels_regression import ErrorSums, RegressionCounts
 
 MIN_LABELS = 50
 
 
-@dataclass(frozen=True)
-class RegressionSums:
-    """Over labelled rows: n, Σe, Σ|e|, Σe², Σy, Σy² with e = prediction - label."""
-
-    n: int
-    error: float
-    absolute: float
-    square: float
-    label: float
-    label_square: float
-
-    def minus(self, other: RegressionSums) -> RegressionSums:
-        """The sums without the rows of `other`."""
-        return RegressionSums(
-            *(getattr(self, field.name) - getattr(other, field.name) for field in fields(self))
-        )
-
-
-def mean_absolute_error(sums: RegressionSums) -> float | None:
-    """Σ|e|/n."""
-    return sums.absolute / sums.n if sums.n else None
-
-
-def root_mean_square_error(sums: RegressionSums) -> float | None:
-    """sqrt(Σe²/n)."""
-    return math.sqrt(max(0.0, sums.square) / sums.n) if sums.n else None
-
-
-def mean_error(sums: RegressionSums) -> float | None:
-    """Σe/n: positive when predictions are too high."""
+def mean_error(sums: ErrorSums) -> float | None:
+    """Σ(prediction - label)/n: positive when predictions are too high; None without rows."""
     return sums.error / sums.n if sums.n else None
 
 
-def explained_share(sums: RegressionSums) -> float | None:
-    """R² = 1 - Σe²/Σ(y - ȳ)²; None when the labels do not vary. May be far below zero."""
-    if sums.n < 2:
-        return None
-    spread = sums.label_square - sums.label**2 / sums.n
-    if spread <= 1e-12 * max(1.0, abs(sums.label_square)):
-        return None
-    return 1 - sums.square / spread
+def without(total: ErrorSums, part: ErrorSums) -> ErrorSums:
+    """The sums of the rows of `total` that are not in `part`.
+
+    Squared deviations are taken apart by their means (Chan, Golub and LeVeque 1979), so that a
+    large mean does not eat the digits.
+    """
+    n = total.n - part.n
+    label = total.label - part.label
+    between = 0.0
+    if n and part.n:
+        between = n * part.n / total.n * (label / n - part.label / part.n) ** 2
+    return ErrorSums(
+        n,
+        total.error - part.error,
+        total.absolute_error - part.absolute_error,
+        max(0.0, total.squared_error - part.squared_error),
+        label,
+        max(0.0, total.label_spread - part.label_spread - between),
+        total.clipped - part.clipped,
+    )
 
 
-_MEASURES: dict[str, Callable[[RegressionSums], float | None]] = {
-    "mae": mean_absolute_error,
-    "rmse": root_mean_square_error,
+_MEASURES: dict[str, Callable[[ErrorSums], float | None]] = {
+    "mae": lambda sums: sums.mae,
+    "rmse": lambda sums: sums.rmse,
     "mean_error": mean_error,
-    "r2": explained_share,
+    "r2": lambda sums: sums.r_squared,
 }
 
 
-def regression_quality(
-    sums: RegressionSums, by_group: Sequence[RegressionSums] = ()
-) -> dict[str, Outcome]:
-    """mae, rmse, mean_error (label's unit) and r2, printed from 50 labelled rows on.
+def regression_quality(counts: RegressionCounts) -> dict[str, Outcome]:
+    """mae, rmse, mean_error (label's unit), r2 and label_coverage.
 
-    `by_group` are the same sums by entity group; with 10 or more groups that hold rows the limits
-    are the jackknife's over them, otherwise there are none.
+    Errors are printed from 50 judged rows (label and prediction known) on. Their limits are the
+    jackknife's over entity groups where 10 or more groups hold rows; otherwise there are none.
     """
-    return {name: _outcome(measure, sums, by_group) for name, measure in _MEASURES.items()}
+    outcomes = {name: _outcome(measure, counts) for name, measure in _MEASURES.items()}
+    outcomes["label_coverage"] = label_coverage(counts.n - counts.not_judged, counts.n)
+    return outcomes
 
 
-def _outcome(
-    measure: Callable[[RegressionSums], float | None],
-    sums: RegressionSums,
-    by_group: Sequence[RegressionSums],
-) -> Outcome:
-    floors = (Floor(sums.n, MIN_LABELS, "labelled rows"),)
-    value = measure(sums)
-    why = "no labelled rows" if sums.n == 0 else "the labels do not vary"
-    left_out = [measure(sums.minus(group)) for group in by_group if group.n]
+def _outcome(measure: Callable[[ErrorSums], float | None], counts: RegressionCounts) -> Outcome:
+    total = counts.total
+    floors = (Floor(total.n, MIN_LABELS, "labelled rows"),)
+    value = measure(total)
+    detail = {"clipped": total.clipped}
+    left_out = [measure(without(total, group)) for group in counts.by_group if group.n]
     defined = [number for number in left_out if number is not None]
     if value is None or len(defined) < MIN_GROUPS or len(defined) < len(left_out):
-        return measured_above(floors, value, sums.n, None, None, why)
-    detail = {"interval_method": "jackknife over entity groups"}
-    return measured_above(floors, value, sums.n, jackknife_limits(value, defined), detail)
+        why = "no labelled rows" if total.n == 0 else "the labels do not vary"
+        return measured_above(floors, value, total.n, None, detail, why)
+    told = {**detail, "interval_method": "jackknife over entity groups"}
+    return measured_above(floors, value, total.n, jackknife_limits(value, defined), told)
