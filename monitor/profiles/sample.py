@@ -57,15 +57,12 @@ def merge_samples(samples: Sequence[pa.Table], limit: int = SAMPLE_ROWS) -> pa.T
     columns of one name but different types are told apart by their type (`age (double)`).
     """
     together = pa.concat_tables(_told_apart(samples), promote_options="default").combine_chunks()
-    keys = np.lexsort((together[EVENT_TIME].cast(pa.int64()).to_numpy(), together[HASH].to_numpy()))
-    ordered = together.take(pa.array(keys))
-    same = np.zeros(len(ordered), bool)
-    if len(ordered) > 1:
-        hashes = ordered[HASH].to_numpy()
-        times = ordered[EVENT_TIME].cast(pa.int64()).to_numpy()
-        same[1:] = (hashes[1:] == hashes[:-1]) & (times[1:] == times[:-1])
-    kept = ordered.filter(pa.array(~same)).slice(0, limit)
-    return _in_order(kept).combine_chunks()
+    hashes = together[HASH].to_numpy()
+    times = together[EVENT_TIME].cast(pa.int64()).to_numpy()
+    order = np.lexsort((times, hashes))
+    same = np.zeros(len(order), bool)
+    same[1:] = (np.diff(hashes[order]) == 0) & (np.diff(times[order]) == 0)
+    return _in_order(together.take(pa.array(order[~same][:limit])))
 
 
 def sample_to_bytes(sample: pa.Table) -> bytes:
