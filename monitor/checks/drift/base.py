@@ -4,11 +4,13 @@ Rules that hold for every method:
 - cells come from the baseline and the current data never moves them;
 - missing values are left out of both samples: their share has a check of its own (`missing`);
 - fewer than 30 values on either side is TooFew, with the statistic as `provisional` in its detail;
-- a category that the baseline lacks counts in the cell "new". A column whose baseline has more
-  categories than cells (an open-ended one) counts it with "other" instead: such a column has
-  unmet categories even without any change, and its share of new ones is told apart;
-- an open-ended column with fewer than 5 baseline rows a category is TooFew: its top categories
-  are the top by chance, and every window would look drifted.
+- a category that the baseline lacks counts in the cell "new". Where the baseline has more
+  categories than cells (an open-ended column) and saw those of "other" fewer than 10 times each on
+  average, unmet categories are to be expected without any change: "new" counts with "other", and
+  its share is told apart;
+- the last top categories of an open-ended column are in the top partly by chance, and would fall
+  back in any window: those within 4 standard deviations of the least frequent one count as other;
+- an open-ended column with fewer than 5 baseline rows a category is TooFew.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from monitor.profiles.columns import ColumnCounts
 
 MIN_ROWS = 30
 MIN_ROWS_PER_CATEGORY = 5
+CHANCE_DEVIATIONS = 4.0
+ROWS_PER_MET_CATEGORY = 10
 
 Counts = NDArray[np.float64]
 
@@ -48,10 +52,14 @@ def kind_of(cells: NumberCells | CategoryCells) -> ViewKind:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceSummary:
-    """What a method keeps of a baseline column. `counts` float64[k] are its data cells."""
+    """What a method keeps of a baseline column. `counts` float64[k] are its data cells.
+
+    `folded` bool[k] marks category cells that are counted as other.
+    """
 
     cells: NumberCells | CategoryCells
     counts: Counts
+    folded: NDArray[np.bool_]
     labels: tuple[str, ...]
     mean: float | None
     sd: float | None
@@ -134,16 +142,19 @@ class CellMethod:
             raise AssertionError(
                 f"{self.name} can't compare the {kind_of(reference.cells)} view {reference.view!r}"
             )
-        counts = data_counts(reference)
+        folded = folded_cells(reference)
+        counts = data_counts(reference, folded)
         counts.setflags(write=False)
         labels = reference.cells.labels()[:-1]
-        return ReferenceSummary(reference.cells, counts, labels, reference.mean, reference.sd)
+        return ReferenceSummary(
+            reference.cells, counts, folded, labels, reference.mean, reference.sd
+        )
 
     def compare(self, summary: ReferenceSummary, current: ColumnCounts) -> Outcome:
         """Measured with value, limits and detail, TooFew below the floors, Failed with a reason."""
         if current.counts.shape != (summary.cells.n_cells,):
             raise AssertionError(f"{current.view!r} is counted on other cells than its baseline")
-        samples = Samples(summary, data_counts(current), current.mean)
+        samples = Samples(summary, data_counts(current, summary.folded), current.mean)
         if summary.n == 0 or samples.n == 0:
             side = "current" if samples.n == 0 else "baseline"
             return TooFew(0, MIN_ROWS, f"no values in {side}", missing_detail(current))
@@ -201,13 +212,31 @@ def is_open_ended(cells: CategoryCells) -> bool:
     return bool(cells.known) or not cells.complete
 
 
-def data_counts(column: ColumnCounts) -> Counts:
-    """Counts of the cells that hold values, float64[n_cells - 1]; a copy."""
+def folded_cells(reference: ColumnCounts) -> NDArray[np.bool_]:
+    """Cells of an open-ended column that count as other, bool[n_cells - 1]; none of any other.
+
+    Top cells that a draw of the baseline could have left out of the top: those with fewer than
+    c + 4 sqrt(c) rows, c being the smallest count in the top. And "new", unless each category of
+    other was met 10 times on average: the share of unmet ones is then next to nothing.
+    """
+    cells = reference.cells
+    folded = np.zeros(cells.n_cells - 1, bool)
+    if not isinstance(cells, CategoryCells) or not is_open_ended(cells):
+        return folded
+    met = int(reference.counts[cells.other])
+    folded[cells.new] = not cells.complete or met < ROWS_PER_MET_CATEGORY * len(cells.known)
+    top = reference.counts[: cells.other]
+    if len(top):
+        folded[: cells.other] = top < top.min() + CHANCE_DEVIATIONS * np.sqrt(top.min())
+    return folded
+
+
+def data_counts(column: ColumnCounts, folded: NDArray[np.bool_]) -> Counts:
+    """Counts of the cells that hold values with `folded` ones in other, float64[n_cells - 1]."""
     counts = column.counts[:-1].astype(np.float64)
-    cells = column.cells
-    if isinstance(cells, CategoryCells) and is_open_ended(cells):
-        counts[cells.other] += counts[cells.new]
-        counts[cells.new] = 0.0
+    if isinstance(column.cells, CategoryCells):
+        counts[column.cells.other] += counts[folded].sum()
+        counts[folded] = 0.0
     return counts
 
 

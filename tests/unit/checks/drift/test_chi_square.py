@@ -121,3 +121,35 @@ def test_without_a_change_the_p_value_keeps_its_size():
         alarms += outcome.detail["p_value"] < 0.01
     assert alarms <= stats.binom.ppf(0.9999, 1_500, 0.01)
     assert abs(np.mean(values)) < 4 * np.std(values) / np.sqrt(1_500)
+
+
+# 500 equally frequent categories: which 50 are "top" is chance, and they fall back in any window.
+# 40 pairs; alarms at 0.01 at most the 0.9999 quantile of Binomial(40, 0.01), which is 4.
+@pytest.mark.parametrize("shape", ["equal", "long tail"])
+def test_many_categories_do_not_drift_by_the_choice_of_the_top(shape):
+    rng = np.random.default_rng(1817)
+    shares = np.ones(500) if shape == "equal" else 1 / np.arange(1, 501)
+    shares /= shares.sum()
+    alarms = 0
+    for _ in range(40):
+        drawn = rng.choice(500, 12_000, p=shares).astype(str).tolist()
+        cells = category_cells(drawn)
+        window = rng.choice(500, 4_000, p=shares).astype(str).tolist()
+        outcome = _compare(categories(drawn, cells), categories(window, cells))
+        assert isinstance(outcome, Measured)
+        assert outcome.value < 0.01
+        alarms += outcome.detail["p_value"] < 0.01
+    assert alarms <= stats.binom.ppf(0.9999, 40, 0.01)
+
+
+def test_a_change_among_many_categories_is_seen():
+    rng = np.random.default_rng(1818)
+    shares = 1 / np.arange(1, 501)
+    drawn = rng.choice(500, 12_000, p=shares / shares.sum()).astype(str).tolist()
+    shares[2] *= 2
+    window = rng.choice(500, 4_000, p=shares / shares.sum()).astype(str).tolist()
+    cells = category_cells(drawn)
+    outcome = _compare(categories(drawn, cells), categories(window, cells))
+    assert isinstance(outcome, Measured)
+    assert outcome.detail["p_value"] < 1e-6
+    assert outcome.detail["moved"][0]["label"] == "2"
