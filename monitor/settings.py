@@ -62,6 +62,14 @@ class Settings:
         return settings
 
 
+def process_environment() -> dict[str, str]:
+    """A copy of the whole environment, for child processes and for receivers that name a variable.
+
+    Alert rules name the variables that hold their secrets, so these can't be listed beforehand.
+    """
+    return dict(os.environ)
+
+
 class _Reader:
     """Collects values and every problem, so that a person sees all mistakes at once."""
 

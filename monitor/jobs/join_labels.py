@@ -80,8 +80,7 @@ def _join_table(
         max(mark.last_observed_at for mark in marks),
     )
     blocks = read_blocks(connection, context.project_id, context.model_id, span)
-    usable = ~_ambiguous(blocks, labels, legs)
-    changed, matched, reasons = _join_blocks(blocks, labels, legs, usable)
+    changed, matched, reasons = _join_blocks(blocks, labels, legs)
     _save(connection, context, changed)
     waiting = np.flatnonzero(~matched)
     keep_orphans(
@@ -93,36 +92,53 @@ def _join_table(
     )
 
 
-def _ambiguous(blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]) -> Any:
-    """Labels without a time whose request id occurs in more than one row, bool[m]."""
-    seen = np.zeros(len(labels), np.int64)
-    for key, block in blocks:
-        there = np.searchsorted(block.keys, labels.keys, "right") - np.searchsorted(
-            block.keys, labels.keys, "left"
-        )
-        seen += np.where(legs == key.leg, there, 0)
-    return (seen > 1) & (labels.event_time == NO_TIME)
-
-
 def _join_blocks(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any], usable: Any
-) -> tuple[Blocks, Any, dict[int, UnmatchedReason]]:
-    changed: Blocks = []
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
+) -> tuple[Blocks, np.ndarray[Any, np.dtype[np.bool_]], dict[int, UnmatchedReason]]:
+    """Blocks that labels changed, which labels found their request, and why others did not."""
+    label_of, block_of = _candidates(blocks, labels, legs)
     matched = np.zeros(len(labels), bool)
-    ambiguous = np.flatnonzero(~usable).tolist()
-    reasons = dict.fromkeys(ambiguous, UnmatchedReason.AMBIGUOUS)
-    for key, block in blocks:
-        places = np.flatnonzero(usable & (legs == key.leg) & ~matched)
-        result = join_labels(block, labels.take(places))
-        matched[places[result.matched]] = True
-        for place, reason in zip(
-            places[result.unmatched.places].tolist(), result.unmatched.reasons, strict=True
-        ):
-            if reason is not UnmatchedReason.NO_REQUEST:
-                reasons[place] = reason
+    places, times = np.unique(label_of, return_counts=True)
+    several = places[(times > 1) & (labels.event_time[places] == NO_TIME)]
+    reasons = dict.fromkeys(several.tolist(), UnmatchedReason.AMBIGUOUS)
+    usable = ~np.isin(label_of, several)
+    label_of, block_of = label_of[usable], block_of[usable]
+    order = np.argsort(block_of, kind="stable")
+    touched, starts = np.unique(block_of[order], return_index=True)
+    changed: Blocks = []
+    for number, mine in zip(touched.tolist(), np.split(label_of[order], starts[1:]), strict=True):
+        key, block = blocks[number]
+        wanted = np.unique(mine)
+        result = join_labels(block, labels.take(wanted))
+        matched[wanted[result.matched]] = True
+        missed = wanted[result.unmatched.places].tolist()
+        reasons.update(zip(missed, result.unmatched.reasons, strict=True))
         if result.block is not block:
             changed.append((key, result.block))
     return changed, matched, reasons
+
+
+def _candidates(
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
+) -> tuple[Integers, Integers]:
+    """Pairs (label, block) that share a request id and a leg, one a row of the block."""
+    if not blocks:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    keys = np.concatenate([block.keys for _, block in blocks])
+    owner = np.repeat(np.arange(len(blocks)), [len(block) for _, block in blocks])
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    by_key = np.argsort(labels.keys, kind="stable")
+    first, last = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
+    first[by_key] = np.searchsorted(ordered, labels.keys[by_key], "left")
+    last[by_key] = np.searchsorted(ordered, labels.keys[by_key], "right")
+    counts = last - first
+    label_of = np.repeat(np.arange(len(labels)), counts)
+    within = np.arange(len(label_of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    block_of = owner[order[np.repeat(first, counts) + within]]
+    block_legs = np.array([key.leg for key, _ in blocks])
+    same = legs[label_of] == block_legs[block_of]
+    return label_of[same], block_of[same]
 
 
 def _save(connection: Connection, context: JobContext, changed: Blocks) -> None:

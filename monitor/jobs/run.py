@@ -12,7 +12,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.deliver import deliver
-from monitor.jobs.registry import JOBS
+from monitor.jobs.registry import JOBS, Job
 from monitor.store.bulk import BulkConnections
 from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext, model_context, model_names
@@ -35,17 +35,29 @@ class Runner:
     rng: random.Random
 
     def tick(self, jobs: Collection[str] | None = None, progress: Progress | None = None) -> int:
-        """Run every job of every model once; how many windows were done."""
+        """Run every job of every model until it finds nothing more; how many windows were done.
+
+        Jobs follow each other in the order of the data: labels join what is profiled, checks read
+        what is joined.
+        """
         done = 0
         for name, number in self.projects():
             for model in self.models(number):
                 for job, run in JOBS:
-                    if jobs is not None and job not in jobs:
-                        continue
-                    report = run(self._context(name, model))
-                    done += report.done
-                    if progress is not None and report.done + report.failed:
-                        progress(job, report)
+                    if jobs is None or job in jobs:
+                        done += self._exhaust(job, run, name, model, progress)
+        return done
+
+    def _exhaust(
+        self, job: str, run: Job, name: str, model: ModelContext, progress: Progress | None
+    ) -> int:
+        done = 0
+        while (report := run(self._context(name, model))) != JobReport():
+            done += report.done
+            if progress is not None:
+                progress(job, report)
+            if report.failed:
+                break
         return done
 
     def catch_up(

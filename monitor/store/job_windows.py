@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.dialects.postgresql import Insert, insert
 from sqlalchemy.engine import Connection
 
 from monitor.errors import LeaseLost
@@ -89,8 +90,7 @@ def mark_due(
     """
     if not starts:
         return
-    rows = [_row(project_id, model_id, job, start) for start in sorted(set(starts))]
-    statement = insert(job_window).values(rows)
+    statement = _rows(project_id, model_id, job, starts)
     earliest = sa.func.greatest(
         sa.func.now(), sa.func.coalesce(job_window.c.finished_at + pause, sa.func.now())
     )
@@ -117,12 +117,8 @@ def claim(
     """
     if not starts:
         return Claim(project_id, model_id, job, {})
-    rows = [
-        {**_row(project_id, model_id, job, start), "state": "running", "worker": worker,
-         "lease_until": sa.func.now() + LEASE, "started_at": sa.func.now()}
-        for start in sorted(set(starts))
-    ]  # fmt: skip
-    statement = insert(job_window).values(rows)
+    running = {"state": "running", "worker": worker, "lease_until": sa.func.now() + LEASE}
+    statement = _rows(project_id, model_id, job, starts, **running)
     new = statement.excluded
     statement = statement.on_conflict_do_update(
         index_elements=["project_id", "model_id", "job", "window_start"],
@@ -198,14 +194,20 @@ def _update_held(
     return connection.execute(statement).rowcount
 
 
-def _row(project_id: int, model_id: int, job: str, start: datetime) -> dict[str, object]:
-    return {
-        "project_id": project_id,
-        "model_id": model_id,
-        "job": job,
-        "window_start": start,
-        "state": "due",
+def _rows(
+    project_id: int, model_id: int, job: str, starts: Sequence[datetime], **values: object
+) -> Insert:
+    """An insert of one row a window, each with a fence of its own: due, unless told otherwise."""
+    moments = sa.cast(sorted(set(starts)), sa.ARRAY(sa.DateTime(timezone=True)))
+    window = sa.func.unnest(moments).column_valued("window_start")
+    row: dict[str, Any] = {
+        "project_id": sa.literal(project_id),
+        "model_id": sa.literal(model_id),
+        "job": sa.literal(job),
+        "window_start": window,
+        "state": sa.literal(values.get("state", "due")),
         "fence": sa.text("nextval('fence')"),
-        "worker": "",
-        "lease_until": sa.func.now(),
+        "worker": sa.literal(values.get("worker", "")),
+        "lease_until": values.get("lease_until", sa.func.now()),
     }
+    return insert(job_window).from_select(list(row), sa.select(*row.values()))

@@ -95,6 +95,12 @@ def create_key(
     return f"{KEY_MARK}_{prefix}_{secret}"
 
 
+def has_key(connection: Connection, project_id: int) -> bool:
+    """Whether the project ever had a key."""
+    query = sa.select(sa.func.count()).where(api_key.c.project_id == project_id)
+    return bool(connection.scalar(query))
+
+
 def authenticate(connection: Connection, key: str, now: datetime) -> Principal | None:
     """Who this key belongs to, None when it is unknown, expired or revoked."""
     mark, _, rest = key.partition("_")

@@ -1,0 +1,140 @@
+"""`inferwatch up`, `worker`, `doctor`: run the service and look whether it can run."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from monitor.settings import Settings, process_environment
+
+
+def register(app: typer.Typer) -> None:
+    """Mount the commands."""
+    app.command()(up)
+    app.command()(worker)
+    app.command()(doctor)
+
+
+def up() -> None:
+    """Run everything as one program: database, migrations, collector, worker, dashboard.
+
+    Without DATABASE_URL the embedded Postgres starts, and ends with this program. Ctrl-C ends all
+    parts. The first start makes the project "default" and prints an API key once.
+    """
+    from monitor.postgres.binaries import find_postgres_bin
+    from monitor.postgres.server import embedded_database
+    from monitor.supervise import Supervisor, service_parts
+
+    settings = Settings.from_environment()
+    start_log()
+    with ExitStack() as stack:
+        url = settings.database_url
+        if url is None:
+            binaries = find_postgres_bin(settings.postgres_bin)
+            url = stack.enter_context(embedded_database(settings.home, binaries))
+        key = prepare(url)
+        environment = {**process_environment(), "DATABASE_URL": url}
+        environment.pop("DATABASE_URL_FILE", None)
+        parts = service_parts(settings.collector_port, settings.dashboard_port, settings.host)
+        Supervisor(parts, environment).run(lambda: _say_ready(settings, key))
+
+
+def _say_ready(settings: Settings, key: str | None) -> None:
+    typer.echo(f"Collector  http://{settings.host}:{settings.collector_port}/docs")
+    typer.echo(f"Dashboard  http://{settings.host}:{settings.dashboard_port}")
+    if key is not None:
+        typer.echo(f"API key    {key}")
+        typer.echo("           (project default; scopes ingest and labels; shown this once)")
+    typer.echo("Ctrl-C ends everything. Next: inferwatch contract infer FILE, then contract apply.")
+
+
+def prepare(url: str) -> str | None:
+    """Migrate, make partitions and the first project; a fresh API key when there was none."""
+    from monitor.jobs.keep_house import prepare_partitions
+    from monitor.scheduler import utc_now
+    from monitor.store import projects, schema
+    from monitor.store.engine import Role, make_engine, transaction
+
+    engine = make_engine(url)
+    try:
+        schema.upgrade(engine)
+        prepare_partitions(engine, utc_now())
+        with transaction(engine, None, Role.OWNER) as connection:
+            project = projects.ensure_project(connection, "default")
+            if projects.has_key(connection, project):
+                return None
+            scopes = (projects.Scope.INGEST, projects.Scope.LABELS)
+            return projects.create_key(connection, project, "first key", scopes, by="inferwatch up")
+    finally:
+        engine.dispose()
+
+
+def worker(
+    once: Annotated[
+        bool, typer.Option("--once", help="Do what is due now, deliver once, and end.")
+    ] = False,
+) -> None:
+    """Run the scheduled jobs and deliveries against DATABASE_URL until Ctrl-C."""
+    import random
+
+    from monitor.jobs.run import Runner
+    from monitor.scheduler import Worker, utc_now, worker_name
+    from monitor.store import schema
+    from monitor.store.bulk import BulkConnections
+    from monitor.store.engine import Role
+    from monitor.store.open import open_engine, required_url
+
+    settings = Settings.from_environment()
+    start_log()
+    engine = open_engine(settings)
+    schema.require_current(engine)
+    runner = Runner(
+        engine=engine,
+        bulk=BulkConnections(required_url(settings), Role.WORKER),
+        worker=worker_name(),
+        public_url=settings.public_url,
+        clock=utc_now,
+        environment=process_environment(),
+        rng=random.SystemRandom(),
+    )
+    made = Worker(engine, runner, utc_now())
+    if once:
+        made.keep_house()
+        typer.echo(f"{runner.catch_up()} windows done, {runner.deliver_due()} messages sent")
+        return
+    scheduler = made.scheduler()
+    signal.signal(signal.SIGTERM, lambda *_: scheduler.shutdown(wait=False))
+    try:
+        scheduler.start()
+    except KeyboardInterrupt:
+        scheduler.shutdown(wait=False)
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check the installation; say what is wrong and what to do. Exit code 1 when something is."""
+    from monitor.doctor import examine
+
+    findings = examine(Settings.from_environment())
+    if as_json:
+        typer.echo(json.dumps([vars(finding) for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            typer.echo(f"{'ok ' if finding.ok else 'BAD'}  {finding.what}: {finding.text}")
+            if finding.remedy:
+                typer.echo(f"     -> {finding.remedy}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(1)
+
+
+def start_log() -> None:
+    """One line an event on standard error."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    for noisy in ("alembic", "apscheduler", "httpx", "httpcore"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
