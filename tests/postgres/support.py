@@ -20,7 +20,8 @@ from monitor.postgres.initialise import ServerOptions
 
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
-TEST_OPTIONS = ServerOptions(shared_buffers="16MB")
+TEST_OPTIONS = ServerOptions(durable=False, shared_buffers="16MB")
+DURABLE_OPTIONS = ServerOptions(shared_buffers="16MB")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
 START_AND_WAIT = """

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import psycopg
 import pytest
 
 from monitor.postgres.server import EmbeddedServer
-from tests.postgres.support import ROOT, TEST_OPTIONS, ask
+from tests.postgres.support import TEST_OPTIONS, ask, interpreter_for
 
 pytestmark = pytest.mark.postgres
 
@@ -26,11 +25,11 @@ PROGRAM = "from monitor.cli.db import app; app(prog_name='inferwatch db')"
 @pytest.fixture
 def db(home: Path) -> Run:
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-        environment = kept | {"INFERWATCH_HOME": str(home), "PYTHONPATH": str(ROOT)} | variables
+        python, environment = interpreter_for(None)
         return subprocess.run(
-            [sys.executable, "-W", "error", "-c", PROGRAM, *arguments],
-            env=environment, capture_output=True, text=True, timeout=60, check=False,
+            [python, "-W", "error", "-c", PROGRAM, *arguments],
+            env=environment | {"HOME": str(home), "INFERWATCH_HOME": str(home)} | variables,
+            capture_output=True, text=True, timeout=60, check=False,
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
 

@@ -22,6 +22,7 @@ from monitor.postgres.server import EmbeddedServer
 from monitor.postgres.status import ServerCondition
 from tests.database import temporary_home
 from tests.postgres.support import (
+    DURABLE_OPTIONS,
     TEST_OPTIONS,
     another_process,
     ask,
@@ -105,7 +106,7 @@ def test_a_child_whose_parent_is_already_gone_does_not_start() -> None:
 def test_a_killed_server_starts_again_with_all_rows(
     home: Path, binaries: PostgresBinaries, child: bool
 ) -> None:
-    server = EmbeddedServer(home, binaries, options=TEST_OPTIONS)
+    server = EmbeddedServer(home, binaries, options=DURABLE_OPTIONS)
     first = server.start(child_of_this_process=child)
     for total in (200, 400):
         write_rows(server.url, 200)

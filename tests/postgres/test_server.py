@@ -18,6 +18,7 @@ from monitor.postgres.initialise import ServerOptions
 from monitor.postgres.server import EmbeddedServer, embedded_database
 from monitor.postgres.status import ServerCondition
 from tests.postgres.support import (
+    DURABLE_OPTIONS,
     TEST_OPTIONS,
     ask,
     count_rows,
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.postgres
 def test_committed_rows_and_the_port_survive_a_restart(
     home: Path, binaries: PostgresBinaries
 ) -> None:
-    server = EmbeddedServer(home, binaries, options=TEST_OPTIONS)
+    server = EmbeddedServer(home, binaries, options=DURABLE_OPTIONS)
     assert server.status().condition is ServerCondition.NOT_SET_UP
     first = server.start(child_of_this_process=True)
     write_rows(first.url, 1000)
@@ -71,8 +72,8 @@ def test_who_gets_in_and_with_which_rights(server: EmbeddedServer) -> None:
     assert methods == ["scram-sha-256"]
 
 
-def test_settings_that_keep_data_safe_and_private(server: EmbeddedServer) -> None:
-    url = server.start(child_of_this_process=True).url
+def test_settings_that_keep_data_safe_and_private(home: Path) -> None:
+    url = EmbeddedServer(home, options=DURABLE_OPTIONS).start(child_of_this_process=True).url
     wanted = {
         "data_checksums": "on", "fsync": "on", "full_page_writes": "on", "synchronous_commit": "on",
         "listen_addresses": "127.0.0.1", "max_connections": "100", "shared_buffers": "16MB",
