@@ -1,0 +1,42 @@
+# `make demo` and `make test` do everything, set-up included.
+PYTHON ?= python3
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: demo test lint types imports check bench clean
+
+# The stamp is newer than the lock file exactly when the environment is up to date.
+.venv: .venv/stamp
+
+.venv/stamp: requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
+	  echo "Python 3.11 with its venv module is needed; on Debian: apt install python3-venv"; exit 1; }
+	$(BIN)/python -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed"'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch .venv/stamp
+
+demo: .venv
+	$(BIN)/inferwatch demo $(ARGS)
+
+test: .venv
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: .venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: .venv
+	$(BIN)/mypy
+
+imports: .venv
+	$(BIN)/lint-imports
+
+check: lint types imports test
+
+bench: .venv
+	$(BIN)/python -m benchmarks.intake $(ARGS)
+	$(BIN)/python -m benchmarks.drift $(ARGS)
+
+clean:
+	rm -rf .venv .benchvenvs .mypy_cache .ruff_cache .pytest_cache
