@@ -75,26 +75,34 @@ def worst_drift(
     zone: str,
     columns: Collection[str],
 ) -> tuple[ColumnDrift, ...]:
-    """Each column's worst month against any baseline, the columns that moved most first."""
+    """Each column's worst day against any baseline, the columns that moved most first.
+
+    A day is judged by all deployments that served it together.
+    """
     names = _baseline_names(connection, project_id, model_id)
     wanted = Filter((CheckName.DRIFT.value,), (DRIFT_STATISTIC,), states=_MEASURED)
-    worst: dict[str, tuple[float, MeasurementRow]] = {}
-    for row in _monthly(connection, project_id, model_id, window, wanted):
-        value = row.value
-        known = worst.get(row.column)
-        if row.column in columns and value is not None and (known is None or value > known[0]):
-            worst[row.column] = (value, row)
-    ordered = sorted(worst.values(), key=lambda pair: -pair[0])[:COLUMNS_TOLD]
+    newest = latest(project_id, model_id, window, wanted).subquery()
+    served = sa.func.cardinality(newest.c.deployment_ids)
+    most = sa.func.max(served).over(partition_by=newest.c.window_start)
+    judged = sa.select(newest, (served == most).label("together")).subquery()
+    query = (
+        sa.select(judged)
+        .distinct(judged.c.column_name)
+        .where(judged.c.together, judged.c.column_name.in_(columns))
+        .order_by(judged.c.column_name, judged.c.value.desc())
+    )
+    rows = [row_of(row) for row in connection.execute(query)]
+    ordered = sorted(rows, key=lambda row: -(row.value or 0.0))[:COLUMNS_TOLD]
     return tuple(
         ColumnDrift(
             column=row.column,
             statistic=row.method,
-            value=value,
+            value=row.value or 0.0,
             unit=row.unit,
-            window=_month(row.window, zone),
+            window=_day(row.window, zone),
             baseline=names.get(row.baseline_id or 0, "a baseline"),
         )
-        for value, row in ordered
+        for row in ordered
     )
 
 
@@ -146,6 +154,10 @@ def _quality(month: str, measures: dict[str, MeasurementRow]) -> MonthQuality:
 
 def _value(row: MeasurementRow | None) -> float | None:
     return row.value if row is not None else None
+
+
+def _day(window: Window, zone: str) -> str:
+    return f"{window.start.astimezone(ZoneInfo(zone)):%Y-%m-%d}"
 
 
 def _month(window: Window, zone: str) -> str:

@@ -1,4 +1,4 @@
-"""Everything a replay needs that asks no database: flights, trained model, deployments, reference."""
+"""What a replay needs beside a database: flights, trained model, deployments, reference file."""
 
 from __future__ import annotations
 

@@ -26,6 +26,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def chosen_port(wanted: int) -> int:
+    """The wanted port of 127.0.0.1, or a free one when somebody listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return free_port()
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def running(
     name: str, command: Sequence[str], environment: Mapping[str, str], health: str, log: Path

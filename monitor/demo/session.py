@@ -1,0 +1,81 @@
+"""A whole session on a terminal: opening words, database, run, findings, dashboard until Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from rich.console import Console
+
+from monitor.demo.database import demo_database
+from monitor.demo.deployments import DEPLOYMENTS, FAULTY
+from monitor.demo.options import DemoOptions
+from monitor.demo.orchestrate import Installation, dashboard, installed
+from monitor.demo.plant import rollout_day
+from monitor.demo.processes import chosen_port
+from monitor.demo.receiver import WebhookReceiver, new_secret
+from monitor.demo.run import Run
+from monitor.demo.summary import Summary
+from monitor.demo.terminal import TerminalTeller, show_summary
+from monitor.settings import Settings
+
+
+def run_session(settings: Settings, options: DemoOptions) -> Summary:
+    """Run the demo and tell it on standard output; returns the findings."""
+    started = time.monotonic()
+    teller = TerminalTeller(Console())
+    for sentence in opening(options):
+        teller.say(sentence)
+    run = Run(options, teller)
+    prepared = run.prepare()
+    port = chosen_port(settings.dashboard_port)
+    with (
+        demo_database(settings, options.home, keep=options.keep) as url,
+        WebhookReceiver(new_secret()) as receiver,
+        installed(url, f"http://127.0.0.1:{port}", receiver) as place,
+    ):
+        found = run.replay(place, prepared, receiver)
+        found = replace(found, seconds=time.monotonic() - started)
+        show_summary(teller.console, found)
+        if options.summary is not None:
+            options.summary.write_text(found.to_text(), encoding="utf-8")
+            teller.say(f"The numbers are in {options.summary}.")
+        if options.dashboard:
+            _stay_open(teller, place, port, options)
+    if options.keep and settings.database_url is None:
+        teller.say(f"The database is kept: INFERWATCH_HOME={options.home} inferwatch up")
+    return found
+
+
+def opening(options: DemoOptions) -> Iterator[str]:
+    """What will happen, the planted fault included."""
+    yield (
+        "The flights from New York of April to December 2013 are replayed through Inferwatch. A "
+        "model trained on January to March says two hours before departure which will be late."
+    )
+    names = [each.name for each in DEPLOYMENTS]
+    yield (
+        f"Deployment {names[0]} serves alone until {rollout_day(options.plant)}; from then on "
+        f"{', '.join(names)} serve side by side, drawn for each request by a hash (seed "
+        f"{options.seed})."
+    )
+    if options.plant is None:
+        yield "No fault is planted, so none should be named at the end."
+        return
+    yield (
+        f"A fault is planted: from {options.plant.start} on, {options.plant.column} reaches "
+        f"deployment {DEPLOYMENTS[FAULTY].name} multiplied by {options.plant.factor:g}. What is "
+        "told at the end is taken from measurements; the search for it knows nothing of this line."
+    )
+
+
+def _stay_open(
+    teller: TerminalTeller, place: Installation, port: int, options: DemoOptions
+) -> None:
+    with dashboard(place, port, options.home / "dashboard.log") as address:
+        teller.say(f"Look around: {address} (Ctrl-C ends it)")
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
