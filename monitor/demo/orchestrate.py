@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
@@ -68,6 +68,8 @@ class Installation:
             clock=now,
             environment=self.environment,
             rng=random.Random(0),  # noqa: S311 - spreads retries, guards nothing
+            # The pause is wall-clock time; a replay runs through months in minutes.
+            revision_pause=timedelta(0),
         )
 
     def model(self) -> ModelContext:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
@@ -24,7 +24,10 @@ Progress = Callable[[str, JobReport], None]
 
 @dataclass(frozen=True)
 class Runner:
-    """What running jobs needs: connections, a name, the outside address, a clock and secrets."""
+    """What running jobs needs: connections, a name, the outside address, a clock and secrets.
+
+    `revision_pause` is handed to the jobs (see JobContext).
+    """
 
     engine: Engine
     bulk: BulkConnections
@@ -33,6 +36,7 @@ class Runner:
     clock: Clock
     environment: Mapping[str, str]
     rng: random.Random
+    revision_pause: timedelta = timedelta(days=1)
 
     def tick(self, jobs: Collection[str] | None = None, progress: Progress | None = None) -> int:
         """Run every job of every model until it finds nothing more; how many windows were done.
@@ -103,4 +107,5 @@ class Runner:
             worker=self.worker,
             now=self.clock(),
             public_url=self.public_url,
+            revision_pause=self.revision_pause,
         )
