@@ -40,26 +40,17 @@ class Binner:
         return cells
 
 
-class _StepTable:
-    """A table of steps between two of the edges; `crowded` counts edges in steps of over two."""
+class _Steps:
+    """Equal steps between two of the edges: step 0 lies below, the last one above."""
 
-    def __init__(self, edges: Floats, low: float, high: float) -> None:
-        self._edges, self._low = edges, low
-        self._per_unit = _STEPS / (high - low)
-        step = self._step(edges)
-        count = np.bincount(step, minlength=_STEPS + 2)
-        self._before = (np.cumsum(count) - count).astype(np.int32)
-        self._first = np.full(_STEPS + 2, np.nan)
-        self._second = np.full(_STEPS + 2, np.nan)
-        for place in np.flatnonzero(count):
-            inside = edges[step == place]
-            self._first[place] = inside[0]
-            self._second[place] = inside[1] if len(inside) > 1 else np.nan
-        self._many = count > 2
-        self.crowded = int(count[self._many].sum())
-        self._has_second = bool((count == 2).any()) or self.crowded > 0
+    def __init__(self, low: float, high: float) -> None:
+        self._low = low
+        with np.errstate(over="ignore", divide="ignore"):
+            self._per_unit = np.float64(_STEPS) / (np.float64(high) - np.float64(low))
+        self.usable = bool(np.isfinite(self._per_unit) and self._per_unit > 0)
 
-    def _step(self, values: Floats) -> CellNumbers:
+    def of(self, values: Floats) -> CellNumbers:
+        """The step of each value, int32[n] in 0.._STEPS + 1."""
         with np.errstate(over="ignore"):
             steps = (values - self._low) * self._per_unit
         # fmax gives -1 for NaN, which then passes no edge
@@ -67,28 +58,49 @@ class _StepTable:
         steps += 1.0
         return steps.astype(np.int32)
 
+
+class _StepTable:
+    """Edges by step: how many lie in earlier steps, the first and second inside, more than two."""
+
+    def __init__(self, edges: Floats, steps: _Steps) -> None:
+        self._edges, self._steps = edges, steps
+        place = steps.of(edges)
+        count = np.bincount(place, minlength=_STEPS + 2)
+        self._before = (np.cumsum(count) - count).astype(np.int32)
+        rank = np.arange(len(edges)) - self._before[place]
+        self._first = _by_step(place[rank == 0], edges[rank == 0])
+        self._second = _by_step(place[rank == 1], edges[rank == 1])
+        self._many = count > 2
+        self._has_second = bool((rank == 1).any())
+        self._has_many = bool(self._many.any())
+
     def assign(self, values: Floats) -> CellNumbers:
-        step = self._step(values)
+        step = self._steps.of(values)
         cells = self._before[step]
         cells += values >= self._first[step]
         if self._has_second:
             cells += values >= self._second[step]
-        if self.crowded:
+        if self._has_many:
             many = np.flatnonzero(self._many[step])
             cells[many] = np.searchsorted(self._edges, values[many], "right")
         return cells
 
 
+def _by_step(places: CellNumbers, edges: Floats) -> Floats:
+    table = np.full(_STEPS + 2, np.nan)
+    table[places] = edges
+    return table
+
+
 def _best_table(edges: Floats) -> _StepTable | None:
     """The table whose steps are least crowded, leaving out up to five far edges on each side."""
-    best: _StepTable | None = None
+    best, least = None, len(edges) + 1
     for trimmed in range(min(_MOST_TRIMMED, (len(edges) - 2) // 2) + 1):
-        low, high = float(edges[trimmed]), float(edges[-1 - trimmed])
-        with np.errstate(over="ignore", divide="ignore"):
-            per_unit = np.float64(_STEPS) / (np.float64(high) - np.float64(low))
-        if not (np.isfinite(per_unit) and per_unit > 0):
+        steps = _Steps(float(edges[trimmed]), float(edges[-1 - trimmed]))
+        if not steps.usable:
             continue
-        table = _StepTable(edges, low, high)
-        if best is None or table.crowded < best.crowded:
-            best = table
-    return best
+        count = np.bincount(steps.of(edges))
+        crowded = int(count[count > 2].sum())
+        if crowded < least:
+            best, least = steps, crowded
+    return None if best is None else _StepTable(edges, best)

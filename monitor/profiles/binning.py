@@ -13,7 +13,7 @@ from typing import Any
 from monitor.contract import Contract
 from monitor.profiles.cells import CategoryCells, NumberCells, ViewCells
 from monitor.profiles.fitting import fit_category_cells, fit_number_cells
-from monitor.profiles.rows import RequestRows
+from monitor.profiles.rows import NumberTile, RequestRows
 from monitor.profiles.view_values import category_values, number_values
 from monitor.profiles.views import View, views_of
 
@@ -60,15 +60,15 @@ class Binning:
 def fit_binning(rows: RequestRows, contract: Contract) -> Binning:
     """The binning that reference rows decide: cells for every view of the contract."""
     views = views_of(contract)
-    cells = {view.name: _fitted(rows, view) for view in views}
+    tile = rows.number_tile(0, len(rows))
+    cells = {view.name: _fitted(rows, tile, view) for view in views}
     derived = {view.name: view.column.name for view in views if view.name != view.column.name}
     return Binning(cells, derived)
 
 
-def _fitted(rows: RequestRows, view: View) -> ViewCells:
+def _fitted(rows: RequestRows, tile: NumberTile, view: View) -> ViewCells:
     if view.is_category:
         return fit_category_cells(category_values(rows, view, 0, len(rows)))
-    tile = rows.number_tile(0, len(rows))
     return fit_number_cells(number_values(rows, view, tile, 0, len(rows)), view.number_kind)
 
 

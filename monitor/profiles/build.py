@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from monitor.contract import Contract
-from monitor.layout import Layout
+from monitor.layout import Layout, Slot
 from monitor.profiles.arrays import AnyArray, Floats, Integers, totals_by_key
 from monitor.profiles.binning import Binning
 from monitor.profiles.cells import CategoryCells, NumberCells
@@ -80,13 +80,16 @@ class _Builder:
         n_groups: int,
         with_pairs: bool,
     ) -> None:
-        self._rows, self._layout = rows, layout
+        self._rows = rows
+        slots = {slot.name: slot for slot in layout.active_slots()}
+        self._slots: dict[str, Slot] = {}
         self._numbers: dict[str, NumberTally] = {}
         self._categories: dict[str, CategoryTally] = {}
         self._number_views: list[View] = []
         self._category_views: list[View] = []
         for view in views_of(contract):
             cells = binning.views.get(view.name)
+            self._slots[view.name] = slots[view.column.name]
             if isinstance(cells, NumberCells) and not view.is_category:
                 self._numbers[view.name] = NumberTally(cells, n_groups)
                 self._number_views.append(view)
@@ -94,6 +97,7 @@ class _Builder:
                 self._categories[view.name] = CategoryTally(cells, n_groups)
                 self._category_views.append(view)
         self._pairs = _PairScores(binning, n_groups) if with_pairs else None
+        self._blocks = self._close_together()
 
     def read(self, wide: Integers) -> None:
         """Count all rows."""
@@ -111,7 +115,7 @@ class _Builder:
         tile = self._rows.number_tile(start, stop)
         if self._pairs is not None:
             self._pairs.begin(stop - start)
-        for block in self._blocks():
+        for block in self._blocks:
             for view, values in self._values(block, tile, start, stop):
                 cells = self._numbers[view.name].add(values, memberships)
                 if self._pairs is not None:
@@ -122,7 +126,7 @@ class _Builder:
             texts = category_values(self._rows, view, start, stop)
             self._categories[view.name].add(texts, memberships)
 
-    def _blocks(self) -> list[list[View]]:
+    def _close_together(self) -> list[list[View]]:
         """Number views whose slots lie close together, to be copied out of the rows at once."""
         ordered = sorted(self._number_views, key=self._first)
         blocks: list[list[View]] = []
@@ -150,10 +154,10 @@ class _Builder:
         return found
 
     def _first(self, view: View) -> int:
-        return self._layout.slot(view.column.name).number_start
+        return self._slots[view.name].number_start
 
     def _width(self, view: View) -> int:
-        return self._layout.slot(view.column.name).number_width
+        return self._slots[view.name].number_width
 
     def columns_of(self, group: int) -> dict[str, Integers]:
         """The dense arrays of one group's columns part, violations apart."""
