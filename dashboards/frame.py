@@ -1,0 +1,165 @@
+"""What every page needs before it draws: database, project, zone, range, links.
+
+All of it is kept in the address, so that a copied link shows the same thing. Problems end the page
+with a sentence that says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+import streamlit as st
+
+from dashboards import data, kit
+from dashboards.registry import page_of
+from dashboards.words import escape
+from monitor.errors import InferwatchError
+from monitor.reports.database import ProjectName
+from monitor.reports.time_range import days_of, last_days, parse_day, window_of_days, zone_of
+from monitor.settings import Settings
+from monitor.windows import Window
+
+Answer = TypeVar("Answer")
+REMEMBERED = "project_of_this_session"
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Whose data is shown, and in which zone times are told."""
+
+    database_url: str
+    project: ProjectName
+    several_projects: bool
+    zone: ZoneInfo
+    now: datetime
+
+    def ask(self, report: Callable[..., Answer], *arguments: object) -> Answer:
+        """A report's answer; an error of ours ends the page with its words."""
+        try:
+            return data.ask(self.database_url, self.project.id, report, *arguments)
+        except InferwatchError as error:
+            kit.failed("This can't be shown", str(error))
+            st.stop()
+
+    def do(self, action: Callable[..., None], *arguments: object) -> str | None:
+        """Carry out an action of a person; the words of its error, None when it was done."""
+        try:
+            action(data.engine(self.database_url), self.project.id, *arguments)
+        except InferwatchError as error:
+            return str(error)
+        data.forget()
+        return None
+
+    def link(self, url_path: str, label: str, *, icon: str | None = None, **query: str) -> None:
+        """A link to another page of the same project; the label is text from outside."""
+        page = page_of(url_path)
+        parameters = {"project": self.project.name, **query}
+        st.page_link(
+            page.path, label=escape(label), icon=icon or page.icon, query_params=parameters
+        )
+
+
+def begin(title: str) -> Frame:
+    """The frame of a page, its title drawn; ends the page when there is nothing to show."""
+    address = _database_url()
+    zone = zone_of(st.query_params.get("zone") or st.context.timezone)
+    known = _projects(address)
+    if not known:
+        st.title(title)
+        kit.empty(
+            "There is no project yet",
+            "Apply a contract; that makes the project and its first model.",
+            "inferwatch contract apply contract.yaml",
+        )
+        st.stop()
+    project = _chosen(known)
+    _heading(title, known, project)
+    return Frame(address, project, len(known) > 1, zone, datetime.now(UTC))
+
+
+def chosen_range(frame: Frame, newest: datetime | None, key: str) -> Window:
+    """Days from the address, or the 30 newest with data; the widget writes them back."""
+    end = min(newest, frame.now) if newest is not None else frame.now
+    first, last = _days_of_address() or days_of(last_days(end, frame.zone), frame.zone)
+    picked = st.date_input(
+        f"Days ({frame.zone.key})", (first, last), key=f"{key}:{first}:{last}", format="YYYY-MM-DD"
+    )
+    if isinstance(picked, tuple) and len(picked) == 2 and picked != (first, last):
+        st.query_params["from"], st.query_params["to"] = (day.isoformat() for day in picked)
+        first, last = picked
+    return window_of_days(first, last, frame.zone)
+
+
+def parameter(name: str) -> str | None:
+    """A parameter of the address; an empty one is none."""
+    return st.query_params.get(name) or None
+
+
+def number_parameter(name: str) -> int | None:
+    """A whole number from the address, None when it is anything else."""
+    text = parameter(name) or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
+
+
+def _days_of_address() -> tuple[date, date] | None:
+    first, last = parse_day(parameter("from")), parse_day(parameter("to"))
+    if first is None and last is None:
+        return None
+    first, last = first or last, last or first
+    return (min(first, last), max(first, last)) if first and last else None
+
+
+def _database_url() -> str:
+    try:
+        address = Settings.from_environment().database_url
+    except InferwatchError as error:
+        kit.failed("The settings can't be used", str(error))
+        st.stop()
+    if address is None:
+        kit.failed(
+            "No database is named",
+            "Set DATABASE_URL, or start everything together with: inferwatch up",
+        )
+        st.stop()
+    return address
+
+
+def _projects(address: str) -> tuple[ProjectName, ...]:
+    try:
+        return data.project_names(address)
+    except InferwatchError as error:
+        kit.failed("The database can't be read", str(error))
+        st.stop()
+
+
+def _chosen(known: tuple[ProjectName, ...]) -> ProjectName:
+    """The project of the address, else the session's last one, else the first."""
+    by_name = {project.name: project for project in known}
+    wanted = parameter("project")
+    if wanted is not None and wanted not in by_name:
+        kit.failed("There is no such project", f"{wanted} is not a project here; choose another.")
+        wanted = None
+    name = wanted or st.session_state.get(REMEMBERED)
+    return by_name.get(name or "", known[0])
+
+
+def _heading(title: str, known: tuple[ProjectName, ...], project: ProjectName) -> None:
+    """The title, and beside it the choice of project where there are several."""
+    st.session_state[REMEMBERED] = project.name
+    if len(known) == 1:
+        st.title(title)
+        return
+    left, right = st.columns([3, 1], vertical_alignment="bottom")
+    left.title(title)
+    names = [each.name for each in known]
+    picked = right.selectbox(
+        "Project", names, index=names.index(project.name), key=f"project:{project.name}"
+    )
+    if picked != project.name:
+        st.query_params.from_dict({"project": picked})
+        st.session_state[REMEMBERED] = picked
+        st.rerun()

@@ -1,0 +1,36 @@
+"""The pages, in the order of the menu. A new one is a file in `views/` and a line here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+VIEWS = Path(__file__).parent / "views"
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """One page: its address (`/model`), its title, an icon of Material Symbols, its file."""
+
+    url_path: str
+    title: str
+    icon: str
+    file: str
+
+    @property
+    def path(self) -> Path:
+        """The file of the page."""
+        return VIEWS / self.file
+
+
+PAGES = (
+    PageEntry("overview", "Overview", ":material/dashboard:", "overview.py"),
+    PageEntry("model", "Model", ":material/monitoring:", "model.py"),
+    PageEntry("column", "Column", ":material/bar_chart:", "column.py"),
+    PageEntry("alert", "Alert", ":material/notifications:", "alert.py"),
+)
+
+
+def page_of(url_path: str) -> PageEntry:
+    """The page at an address; KeyError when there is none."""
+    return {page.url_path: page for page in PAGES}[url_path]

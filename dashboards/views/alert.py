@@ -1,0 +1,212 @@
+"""One alert: what, since when, how sure; the evidence; who answers and how; what happened."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from alerts.rules import Rule
+from alerts.summaries import WORDING
+from dashboards import charts, findings, kit, words
+from dashboards.alert_forms import draw_forms
+from dashboards.frame import Frame, begin, number_parameter, parameter
+from monitor.reports.alert_detail import AlertDetail, alert_detail, span_of
+from monitor.reports.alerts import Finding, locate
+from monitor.reports.model import marks
+from monitor.reports.rules import bounds_of
+from monitor.reports.series import make_series
+
+
+def draw_sentence(frame: Frame, detail: AlertDetail) -> None:
+    """What, since when, how sure, in words."""
+    found = detail.finding
+    with st.container(horizontal=True, vertical_alignment="center"):
+        kit.severity_badge(found.severity)
+        kit.badge(found.state)
+        if found.acknowledged_by and found.is_open:
+            kit.badge("acknowledged")
+        if found.data_state != "ok":
+            kit.badge(found.data_state)
+    st.subheader(words.escape(found.sentence), anchor=False)
+    st.markdown("  \n".join(words.escape(line) for line in sentences(frame, detail)))
+
+
+def sentences(frame: Frame, detail: AlertDetail) -> list[str]:
+    """The facts of an alert as sentences of plain text."""
+    found, reading = detail.finding, detail.finding.judged
+    said = []
+    if reading is not None and reading.value is not None:
+        inner = words.interval(reading.low, reading.high, 0.95, reading.unit)
+        inner = inner.replace("95 % interval", "interval") if inner else "no interval is known"
+        said.append(
+            f"Newest judged value {words.number(reading.value, reading.unit)} ({inner}) of"
+            f" {words.plural(reading.n, 'row')}, window"
+            f" {words.span(reading.window_start, reading.at, frame.zone)};"
+            f" alert when {found.threshold}."
+        )
+    elif reading is not None:
+        said.append(f"Newest window ended as {reading.state}: {reading.text}")
+    said.append(_since(frame, found))
+    said.append(f"Fired {words.plural(detail.fired_in_30_days, 'time')} in 30 days.")
+    if found.rule is not None and found.rule.about is not None:
+        said.append(WORDING[found.rule.about])
+    if found.data_state != "ok":
+        said.append("Since then no window could be judged; missing data never ends an alert.")
+    return said
+
+
+def _since(frame: Frame, found: Finding) -> str:
+    when = words.moment(found.since, frame.zone)
+    if found.state == "resolved":
+        reason = (found.resolved_reason or "").replace("_", " ")
+        return f"Resolved {words.moment(found.resolved_at, frame.zone)}: {reason}."
+    fired = f", fired {words.moment(found.fired_at, frame.zone)}" if found.fired_at else ""
+    taken = ""
+    if found.acknowledged_by:
+        at = words.moment(found.acknowledged_at, frame.zone)
+        taken = f" Taken on by {found.acknowledged_by} {at}."
+    return f"{found.state.capitalize()} since {when}{fired}, episode {found.episode}.{taken}"
+
+
+def draw_evidence(frame: Frame, detail: AlertDetail) -> None:
+    """The measurements the rule looked at, with the threshold, and what changed meanwhile."""
+    st.subheader("Evidence")
+    found = detail.finding
+    series = make_series(detail.series, {}, "window" if detail.series else None)
+    remedy = "The measurements behind it are gone or carry other labels; open the model instead."
+    if kit.series_state(series, "value of this alert", remedy):
+        rows = charts.line_frame(series.shown, frame.zone, "method")
+        happened = (
+            frame.ask(marks, found.model, detail.model_id, span_of(found))
+            if detail.model_id is not None
+            else ()
+        )
+        unit = str(series.shown["unit"].iloc[-1])
+        chart = charts.lines(
+            rows, str(rows["series"].iloc[-1]).replace("_", " "), unit=unit,
+            bounds=bounds_of(found.rule), marks=happened, zone=frame.zone,
+        )  # fmt: skip
+        charts.marks_caption(happened)
+        description = f"{found.sentence}. Newest: {rows.iloc[-1]['text']}."
+        charts.draw(chart, description, rows[["when", "series", "text"]], "evidence")
+    with st.container(horizontal=True):
+        frame.link("model", f"Model {found.model}", model=found.model)
+        if column := found.labels.get("column"):
+            frame.link("column", f"Column {column}", model=found.model, column=column)
+    _draw_labels(found)
+
+
+def _draw_labels(found: Finding) -> None:
+    rows = [("rule", found.rule_name), *sorted(found.labels.items())]
+    reading = found.judged
+    if reading is not None:
+        rows += [(name, str(value)) for name, value in sorted(reading.evidence.items())]
+    with st.expander("Labels and what else is known"):
+        kit.table(pd.DataFrame(rows, columns=["name", "value"]), "Labels of the alert")
+
+
+def draw_response(detail: AlertDetail) -> None:
+    """Who answers, what is due, and under which conditions."""
+    st.subheader("Response")
+    found = detail.finding
+    with st.container(border=True):
+        st.markdown(
+            f":material/build: **{words.escape(words.response(found.response))}** ·"
+            f" :material/group: owner {words.code(found.owner)}"
+        )
+        _draw_rule(found.rule)
+
+
+def _draw_rule(rule: Rule | None) -> None:
+    if rule is None:
+        st.caption("The rule's text can't be read by this version; see alerts.yaml.")
+        return
+    told = (
+        ("Impact", rule.impact),
+        ("Before you act", rule.precondition),
+        ("How far it may go", rule.limit),
+    )
+    for name, text in told:
+        if text:
+            st.markdown(f"**{name}:** {words.escape(text)}")
+    if rule.runbook:
+        st.markdown("**Runbook:**")
+        st.code(words.clean(rule.runbook), language=None, wrap_lines=True)
+    else:
+        st.caption("The rule names no runbook.")
+
+
+def draw_timeline(frame: Frame, detail: AlertDetail) -> None:
+    """Changes of state, people's words and deliveries, the newest first."""
+    st.subheader("Timeline")
+    if detail.deliveries_dead:
+        kit.failed(
+            f"{words.plural(detail.deliveries_dead, 'message')} could not be delivered",
+            "Nobody was told by that way. Read the attempts below and mend the receiver.",
+        )
+    if detail.deliveries_waiting:
+        waiting = words.plural(detail.deliveries_waiting, "message")
+        st.caption(f":material/schedule_send: {waiting} waiting to be sent")
+    if not detail.timeline:
+        kit.empty("Nothing was recorded yet", "The first change of state will stand here.")
+        return
+    rows = [
+        (
+            words.moment(event.at, frame.zone, seconds=True),
+            event.what,
+            event.by or "",
+            event.comment or "",
+        )
+        for event in detail.timeline
+    ]
+    names = ["when", "what", "by", "comment"]
+    kit.table(pd.DataFrame(rows, columns=names), "Timeline of the alert")
+
+
+def draw_others(frame: Frame, detail: AlertDetail) -> None:
+    """Other open alerts of the model: drift beside quality, and the other way round."""
+    if not detail.others:
+        return
+    st.subheader("Also open for this model")
+    for other in detail.others:
+        findings.draw_line(frame, other)
+
+
+def pick_alert(frame: Frame) -> int | None:
+    """The alert of the address, by number or by the fingerprint that messages carry."""
+    number = number_parameter("alert")
+    fingerprint = parameter("fingerprint")
+    if number is None and fingerprint is not None:
+        found = frame.ask(_located, fingerprint)
+        if found is None:
+            kit.failed("This alert is not known", "The link may be of another installation.")
+            return None
+        return found
+    return number
+
+
+def _located(engine: object, project_id: int, fingerprint: str) -> int | None:
+    found = locate(engine, fingerprint)
+    return found[1] if found is not None and found[0] == project_id else None
+
+
+def render() -> None:
+    """Draw the page."""
+    frame = begin("Alert")
+    number = pick_alert(frame)
+    if number is None:
+        findings.draw_list(frame)
+        return
+    detail = frame.ask(alert_detail, number)
+    draw_sentence(frame, detail)
+    left, right = st.columns([3, 2])
+    with left:
+        draw_evidence(frame, detail)
+    with right:
+        draw_response(detail)
+        draw_forms(frame, detail.finding)
+    draw_timeline(frame, detail)
+    draw_others(frame, detail)
+
+
+render()

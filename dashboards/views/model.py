@@ -1,0 +1,213 @@
+"""One model: traffic, quality, calibration, drift of all columns and latency over time."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboards import charts, findings, kit, words
+from dashboards.calibration_view import draw_calibration
+from dashboards.drift_view import draw_drift
+from dashboards.frame import Frame, begin, chosen_range, number_parameter, parameter
+from dashboards.pick import pick_model
+from monitor.reports.measurements import Filter, measurement_page
+from monitor.reports.model import Mark, marks, newest_moment, traffic
+from monitor.reports.models import ModelFacts, deployments
+from monitor.reports.series import Series, series
+from monitor.windows import Window
+
+QUALITY = (
+    *("auc", "accuracy", "precision", "recall", "f1", "brier", "log_loss"),
+    *("mae", "rmse", "r2", "mean_error", "label_coverage"),
+)
+RATES = ("error_rate", "abstention_rate")
+PERCENTILES = ("p50", "p95", "p99")
+SERVED_ROLES = ("timing", "count", "cost")
+FIRST_SHOWN = ("auc", "accuracy", "mae", "rmse")
+
+
+def draw_facts(frame: Frame, model: ModelFacts) -> None:
+    """Purpose, owner and contract in one line each."""
+    st.text(words.clean(model.purpose))
+    version = f"contract version {model.version}" if model.version else "no contract"
+    label = f"label {words.code(model.label)}" if model.label else "no label"
+    st.caption(
+        f"Owner {words.code(model.owner)} · risk {words.escape(model.risk_tier)} ·"
+        f" {words.escape(model.task or 'no task')} · {label} · {version}"
+    )
+    rows = [
+        (
+            each.title,
+            words.moment(each.first_request, frame.zone),
+            words.moment(each.last_request, frame.zone),
+            ", ".join(each.changed) or "–",
+            each.tags,
+        )
+        for each in frame.ask(deployments, model.id)
+    ]
+    if rows:
+        names = ["deployment", "first request", "last request", "changed to the one before", "tags"]
+        with st.expander(f"Deployments: {len(rows)}"):
+            kit.table(pd.DataFrame(rows, columns=names), "Deployments of this model")
+
+
+def draw_traffic(
+    frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]
+) -> None:
+    """Requests over time and how many predictions have a label."""
+    st.subheader("Traffic and outcomes")
+    found = frame.ask(traffic, model.id, window, frame.zone.key)
+    if not found.requests:
+        kit.empty(
+            "No requests in these days",
+            "Choose other days, or check that the producer sends and the profile job runs.",
+        )
+        return
+    with st.container(horizontal=True):
+        st.metric("Requests", words.whole(found.requests), width=180)
+        share = found.labelled / found.predictions if found.predictions else None
+        st.metric("Labelled", words.number(share, "share"), width=180)
+        rates = frame.ask(series, model.id, window, Filter(checks=("serving",), methods=RATES))
+        for method, name in zip(RATES, ("Errors", "Abstained"), strict=True):
+            _newest_share(rates, method, name)
+    chart = charts.traffic_bars(found.frame, found.bucket, frame.zone, happened)
+    told = found.frame.assign(
+        at=[words.moment(at, frame.zone) for at in found.frame["at"]],
+        n=found.frame["n"].map(words.whole),
+    )
+    description = (
+        f"Requests a {found.bucket} by deployment: {words.whole(found.requests)} in all,"
+        f" {words.whole(found.labelled)} of {words.whole(found.predictions)} predictions labelled."
+    )
+    charts.marks_caption(happened)
+    charts.draw(chart, description, told, "traffic")
+
+
+def _newest_share(rates: Series, method: str, name: str) -> None:
+    found = rates.widest()
+    found = found[found["method"] == method]
+    if not found.empty:
+        st.metric(name, words.number(float(found["value"].iloc[-1]), "share"), width=180)
+
+
+def draw_quality(
+    frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]
+) -> None:
+    """Quality by the time of the prediction, with intervals, never by when the label came."""
+    st.subheader("Quality")
+    if model.label is None:
+        kit.empty(
+            "This model has no label",
+            "Declare a label in the contract and send labels; then quality can be measured.",
+        )
+        return
+    wanted = Filter(checks=("quality",), scale=st.session_state.get("quality_scale"))
+    found = frame.ask(series, model.id, window, wanted)
+    kit.scale_choice(found, "quality_scale")
+    remedy = "It needs 50 labels and 5 events a window: wait for labels, or choose more days."
+    if not kit.series_state(found, "quality", remedy):
+        return
+    there = [name for name in QUALITY if not found.of(name).empty]
+    there += sorted(set(found.shown["method"]) - set(there))
+    first = next((name for name in FIRST_SHOWN if name in there), there[0])
+    method = st.selectbox(
+        "Measure", there, index=there.index(first), format_func=_measure_name, key="quality"
+    )
+    chosen = found.of(method)
+    unit = str(chosen["unit"].iloc[-1])
+    rows = charts.line_frame(chosen, frame.zone, "deployments")
+    chart = charts.lines(rows, _measure_name(method), unit=unit, marks=happened, zone=frame.zone)
+    newest = rows.iloc[-1]
+    description = (
+        f"{_measure_name(method)} by window of the prediction; newest {newest['when']}:"
+        f" {newest['text']}."
+    )
+    st.caption(words.escape(description))
+    charts.draw(chart, description, _told(rows), "quality_chart")
+
+
+def draw_latency(frame: Frame, model: ModelFacts, window: Window) -> None:
+    """Percentiles of one timing, count or cost; each is of its own window, none is averaged."""
+    st.subheader("Latency and other measures of serving")
+    names = [each.name for each in model.columns if each.role in SERVED_ROLES]
+    if not names:
+        kit.empty(
+            "The contract declares no timing, count or cost",
+            "Give such a column the role timing, count or cost; then its percentiles are measured.",
+        )
+        return
+    column = st.selectbox("What is served", names, key=f"served:{model.id}")
+    wanted = Filter(checks=("serving",), methods=PERCENTILES, column=column)
+    found = frame.ask(series, model.id, window, wanted)
+    if not kit.series_state(found, f"percentile of {column}", "It needs 20 requests a window."):
+        return
+    widest = found.widest()
+    rows = charts.line_frame(widest, frame.zone)
+    unit = str(widest["unit"].iloc[-1])
+    chart = charts.lines(rows, column, unit=unit, zone=frame.zone, zero=True, height=220)
+    newest = rows.groupby("series").last()["text"]
+    told = "; ".join(f"{name} {text}" for name, text in newest.items())
+    description = f"Percentiles of {column} of all deployments together; newest: {told}."
+    charts.draw(chart, description, _told(rows), "latency")
+
+
+def _measure_name(method: str) -> str:
+    upper = {"auc": "AUC", "f1": "F1", "mae": "MAE", "rmse": "RMSE", "r2": "R²"}
+    return upper.get(method, method.replace("_", " ").capitalize())
+
+
+def _told(rows: pd.DataFrame) -> pd.DataFrame:
+    names = {"when": "window", "series": "series", "text": "value"}
+    return rows[list(names)].rename(columns=names)
+
+
+def draw_all(frame: Frame, model: ModelFacts, window: Window) -> None:
+    """Every outcome of these days, a page at a time."""
+    with st.expander("All measurements", expanded=parameter("rows_page") is not None):
+        states = ("any state", "measured", "too_few", "failed")
+        state = st.selectbox("State", states, key="rows_state", bind="query-params")
+        wanted = Filter(states=() if state == states[0] else (state,))
+        number = number_parameter("rows_page") or 1
+        page = frame.ask(measurement_page, model.id, window, wanted, number)
+        if not page.total:
+            kit.empty("No such measurement", "Choose other days or another state.")
+            return
+        rows = [
+            (
+                words.span(row.window.start, row.window.end, frame.zone),
+                row.check,
+                f"{row.method} v{row.method_version}",
+                row.column,
+                row.state.value.replace("_", " "),
+                row.reason
+                or words.measured(row.value, row.low, row.high, row.level, row.n, row.unit),
+                ", ".join(map(str, row.deployment_ids)),
+                words.moment(row.known_at, frame.zone),
+            )
+            for row in page.rows
+        ]
+        names = ["window", "check", "method", "column", "state", "value", "deployments", "known at"]
+        kit.table(pd.DataFrame(rows, columns=names), f"{words.whole(page.total)} measurements")
+        kit.pager(page, "rows_page")
+
+
+def render() -> None:
+    """Draw the page."""
+    frame = begin("Model")
+    left, right = st.columns(2)
+    with left:
+        model = pick_model(frame)
+    with right:
+        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"model:{model.id}")
+    draw_facts(frame, model)
+    happened = frame.ask(marks, model.name, model.id, window)
+    draw_traffic(frame, model, window, happened)
+    draw_quality(frame, model, window, happened)
+    draw_calibration(frame, model, window)
+    draw_drift(frame, model, window, happened)
+    draw_latency(frame, model, window)
+    findings.draw_list(frame, model=model.name)
+    draw_all(frame, model, window)
+
+
+render()

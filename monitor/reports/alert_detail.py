@@ -1,0 +1,198 @@
+"""All that is known of one alert: its history, its deliveries, the measurements behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from monitor.records import LIVE_LEG
+from monitor.reports.alerts import Finding, open_of_model, read_finding
+from monitor.reports.database import reading
+from monitor.reports.measurements import Filter, MeasurementRow, read_measurements
+from monitor.store.tables import alert_transition, delivery, delivery_attempt, model, segment
+from monitor.windows import Window
+
+BEFORE, AFTER = timedelta(days=14), timedelta(days=14)
+HISTORY = timedelta(days=30)
+MAX_POINTS = 400
+MAX_EVENTS = 100
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of an alert's timeline: a transition, an acknowledgement or an attempt to deliver.
+
+    `kind` is transition, delivery or attempt; `by` and `comment` are a person's words.
+    """
+
+    at: datetime
+    kind: str
+    what: str
+    by: str | None = None
+    comment: str | None = None
+
+
+@dataclass(frozen=True)
+class AlertDetail:
+    """One alert with its surroundings. `series` is what the rule looked at, oldest window first."""
+
+    finding: Finding
+    model_id: int | None
+    series: tuple[MeasurementRow, ...]
+    timeline: tuple[Event, ...]
+    fired_in_30_days: int
+    deliveries_waiting: int
+    deliveries_dead: int
+    others: tuple[Finding, ...]
+
+
+def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
+    """Everything about one alert; raises UnknownSubject when the project has none."""
+    with reading(engine, project_id) as connection:
+        found = read_finding(connection, project_id, alert_id)
+        model_id = _model_id(connection, project_id, found.model)
+        states = _delivery_states(connection, project_id, alert_id)
+        return AlertDetail(
+            finding=found,
+            model_id=model_id,
+            series=_series(connection, project_id, model_id, found),
+            timeline=_timeline(connection, project_id, alert_id),
+            fired_in_30_days=_fired(connection, project_id, found),
+            deliveries_waiting=states.get("waiting", 0),
+            deliveries_dead=states.get("dead", 0),
+            others=open_of_model(connection, project_id, found.model, alert_id),
+        )
+
+
+def span_of(found: Finding) -> Window:
+    """The range a page of this alert shows: from two weeks before it began."""
+    newest = found.judged.at if found.judged is not None else found.since
+    first = min(found.since, found.fired_at or found.since)
+    end = max(newest, min(found.since + AFTER, found.resolved_at or newest))
+    return Window(first - BEFORE, end + timedelta(seconds=1))
+
+
+def series_filter(labels: Mapping[str, str], segment_id: int = 0) -> Filter:
+    """The measurements that carry these labels; a label that is absent limits nothing."""
+    numbers = labels.get("deployment", "").split("+")
+    baseline = labels.get("baseline", "")
+    return Filter(
+        checks=(labels["check"],) if "check" in labels else (),
+        methods=(labels["method"],) if "method" in labels else (),
+        column=labels.get("column"),
+        deployment_ids=tuple(int(number) for number in numbers if _is_number(number)),
+        baseline_id=int(baseline) if _is_number(baseline) else None,
+        scale=labels.get("scale"),
+        leg=labels.get("leg", LIVE_LEG),
+        segment_id=segment_id,
+    )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= 9
+
+
+def _segment_id(connection: Connection, project_id: int, model_id: int, text: str) -> int:
+    """The segment that a label names (`country=DE, sex=f`); 0, all requests, for none."""
+    if not text:
+        return 0
+    query = sa.select(segment.c.id, segment.c.definition).where(
+        segment.c.project_id == project_id, segment.c.model_id == model_id
+    )
+    for row in connection.execute(query):
+        if ", ".join(f"{name}={value}" for name, value in sorted(row.definition.items())) == text:
+            return int(row.id)
+    return 0
+
+
+def _model_id(connection: Connection, project_id: int, name: str) -> int | None:
+    return connection.scalar(
+        sa.select(model.c.id).where(model.c.project_id == project_id, model.c.name == name)
+    )
+
+
+def _series(
+    connection: Connection, project_id: int, model_id: int | None, found: Finding
+) -> tuple[MeasurementRow, ...]:
+    if model_id is None or "check" not in found.labels:
+        return ()
+    segment_id = _segment_id(connection, project_id, model_id, found.labels.get("segment", ""))
+    wanted = series_filter(found.labels, segment_id)
+    rows = read_measurements(
+        connection, project_id, model_id, span_of(found), wanted, limit=MAX_POINTS
+    )
+    return tuple(reversed(rows))
+
+
+def _timeline(connection: Connection, project_id: int, alert_id: int) -> tuple[Event, ...]:
+    events = [
+        *_transitions(connection, project_id, alert_id),
+        *_deliveries(connection, project_id, alert_id),
+    ]
+    return tuple(sorted(events, key=lambda event: event.at, reverse=True)[:MAX_EVENTS])
+
+
+def _transitions(connection: Connection, project_id: int, alert_id: int) -> list[Event]:
+    query = (
+        sa.select(alert_transition)
+        .where(alert_transition.c.project_id == project_id, alert_transition.c.alert_id == alert_id)
+        .order_by(alert_transition.c.id.desc())
+        .limit(MAX_EVENTS)
+    )
+    found = []
+    for row in connection.execute(query):
+        same = row.from_state == row.to_state
+        change = row.to_state if same else f"{row.from_state} → {row.to_state}"
+        what = f"{change}: {row.reason.replace('_', ' ')}"
+        found.append(Event(row.at, "transition", what, row.by, row.comment))
+    return found
+
+
+def _deliveries(connection: Connection, project_id: int, alert_id: int) -> list[Event]:
+    """Messages owed for the alert, and every attempt to send them."""
+    owed = (
+        sa.select(delivery)
+        .where(delivery.c.project_id == project_id, delivery.c.alert_ids.any(alert_id))
+        .order_by(delivery.c.id.desc())
+        .limit(MAX_EVENTS)
+    )
+    rows = list(connection.execute(owed))
+    receivers = {row.id: row.receiver for row in rows}
+    tried = sa.select(delivery_attempt).where(
+        delivery_attempt.c.project_id == project_id,
+        delivery_attempt.c.delivery_id.in_(sorted(receivers)),
+    )
+    events = [
+        Event(row.created_at, "delivery", f"{row.event_type} owed to {row.receiver}: {row.state}")
+        for row in rows
+    ]
+    for row in connection.execute(tried.order_by(delivery_attempt.c.id.desc()).limit(MAX_EVENTS)):
+        told = f"attempt {row.attempt} to {receivers[row.delivery_id]}: {row.outcome} {row.detail}"
+        events.append(Event(row.at, "attempt", told.strip()))
+    return events
+
+
+def _delivery_states(connection: Connection, project_id: int, alert_id: int) -> dict[str, int]:
+    query = (
+        sa.select(delivery.c.state, sa.func.count())
+        .where(delivery.c.project_id == project_id, delivery.c.alert_ids.any(alert_id))
+        .group_by(delivery.c.state)
+    )
+    return dict(connection.execute(query).tuples().all())
+
+
+def _fired(connection: Connection, project_id: int, found: Finding) -> int:
+    """How often the alert fired in the 30 days up to its newest judged window."""
+    until = found.judged.at if found.judged is not None else found.since
+    query = sa.select(sa.func.count()).where(
+        alert_transition.c.project_id == project_id,
+        alert_transition.c.alert_id == found.id,
+        alert_transition.c.to_state == "firing",
+        alert_transition.c.from_state != "firing",
+        alert_transition.c.at > until - HISTORY,
+    )
+    return int(connection.scalar(query) or 0)

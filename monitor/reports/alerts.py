@@ -1,0 +1,233 @@
+"""Alerts as people read them: the list of findings and one alert with all that is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine
+
+from alerts.codec import reading_from_json
+from alerts.config import AlertConfig
+from alerts.model import AlertState, Reading, Severity
+from alerts.rules import Rule
+from alerts.summaries import summary_of
+from monitor.errors import UnknownSubject
+from monitor.reports.database import projects, reading
+from monitor.reports.paging import PAGE_SIZE, Page, fetch_page
+from monitor.reports.rules import configs_of
+from monitor.store.tables import alert
+
+OPEN_STATES = (AlertState.FIRING.value, AlertState.PENDING.value)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The window an alert was last judged by; `value` is there when it was measured."""
+
+    window_start: datetime
+    at: datetime
+    state: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    unit: str
+    text: str
+    evidence: Mapping[str, str | float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One alert on one line. `judged` is the newest window that was a breach or clear."""
+
+    id: int
+    fingerprint: str
+    rule_name: str
+    model: str
+    state: str
+    data_state: str
+    severity: str
+    owner: str
+    response: str
+    episode: int
+    since: datetime
+    fired_at: datetime | None
+    resolved_at: datetime | None
+    resolved_reason: str | None
+    acknowledged_by: str | None
+    acknowledged_at: datetime | None
+    labels: Mapping[str, str]
+    judged: Judged | None
+    rule: Rule | None
+    sentence: str
+
+    @property
+    def is_open(self) -> bool:
+        """Pending or firing."""
+        return self.state in OPEN_STATES
+
+    @property
+    def threshold(self) -> str:
+        """For people: `above 0.2`."""
+        return self.rule.condition.describe() if self.rule else "threshold not readable"
+
+
+@dataclass(frozen=True)
+class FindingFilter:
+    """Which alerts; empty means any."""
+
+    states: tuple[str, ...] = OPEN_STATES
+    severities: tuple[str, ...] = ()
+    model: str | None = None
+    column: str | None = None
+
+
+def findings(
+    engine: Engine, project_id: int, wanted: FindingFilter, number: int, size: int = PAGE_SIZE
+) -> Page[Finding]:
+    """One page of alerts: most severe first, unacknowledged before acknowledged, newest first."""
+    query = _ordered(_matching(project_id, wanted))
+    with reading(engine, project_id) as connection:
+        page = fetch_page(connection, query, number, lambda row: row, size)
+        found = _findings(connection, project_id, page.rows)
+        return Page(found, page.total, page.number, page.size)
+
+
+def finding(engine: Engine, project_id: int, alert_id: int) -> Finding:
+    """One alert; raises UnknownSubject when the project has none of this number."""
+    with reading(engine, project_id) as connection:
+        return read_finding(connection, project_id, alert_id)
+
+
+def read_finding(connection: Connection, project_id: int, alert_id: int) -> Finding:
+    """The same inside a transaction."""
+    query = sa.select(alert).where(alert.c.project_id == project_id, alert.c.id == alert_id)
+    rows = tuple(connection.execute(query))
+    if not rows:
+        raise UnknownSubject(
+            f"this project has no alert {alert_id}; it may belong to another project"
+        )
+    return _findings(connection, project_id, rows)[0]
+
+
+def locate(engine: Engine, fingerprint: str) -> tuple[int, int] | None:
+    """Project and number of the alert that a message links to, None when nobody knows it.
+
+    Looks through the projects one by one, since a transaction sees one of them only.
+    """
+    for each in projects(engine):
+        query = sa.select(alert.c.id).where(
+            alert.c.project_id == each.id, alert.c.fingerprint == fingerprint
+        )
+        with reading(engine, each.id) as connection:
+            found = connection.scalar(query)
+        if found is not None:
+            return each.id, int(found)
+    return None
+
+
+def open_of_model(
+    connection: Connection, project_id: int, model: str, without: int
+) -> tuple[Finding, ...]:
+    """Other open alerts of a model, at most ten, the most severe first."""
+    query = _ordered(_matching(project_id, FindingFilter(model=model))).where(alert.c.id != without)
+    return _findings(connection, project_id, tuple(connection.execute(query.limit(10))))
+
+
+def _matching(project_id: int, wanted: FindingFilter) -> sa.Select[Any]:
+    query = sa.select(alert).where(alert.c.project_id == project_id)
+    if wanted.states:
+        query = query.where(alert.c.state.in_(wanted.states))
+    if wanted.severities:
+        query = query.where(alert.c.severity.in_(wanted.severities))
+    if wanted.model is not None:
+        query = query.where(alert.c.model == wanted.model)
+    if wanted.column is not None:
+        query = query.where(alert.c.body["labels"]["column"].astext == wanted.column)
+    return query
+
+
+def _ordered(query: sa.Select[Any]) -> sa.Select[Any]:
+    severity = sa.case(
+        {each.value: each.rank for each in Severity}, value=alert.c.severity, else_=9
+    )
+    firing = sa.case((alert.c.state == AlertState.FIRING.value, 0), else_=1)
+    return query.order_by(
+        severity, firing, alert.c.acknowledged_at.is_not(None), alert.c.since.desc(), alert.c.id
+    )
+
+
+def _findings(
+    connection: Connection, project_id: int, rows: tuple[Any, ...]
+) -> tuple[Finding, ...]:
+    configs = configs_of(connection, project_id, {row.config_version for row in rows})
+    return tuple(_finding(row, configs.get(row.config_version)) for row in rows)
+
+
+def _finding(row: Any, config: AlertConfig | None) -> Finding:
+    rule = config.rule(row.rule) if config is not None else None
+    labels = dict(row.body["labels"])
+    kept = row.body["last_judged"] or row.body["last_reading"]
+    judged = reading_from_json(kept) if kept else None
+    return Finding(
+        id=row.id,
+        fingerprint=row.fingerprint,
+        rule_name=row.rule,
+        model=row.model,
+        state=row.state,
+        data_state=row.data_state,
+        severity=row.severity,
+        owner=row.owner,
+        response=row.response,
+        episode=row.episode,
+        since=row.since,
+        fired_at=row.fired_at,
+        resolved_at=row.resolved_at,
+        resolved_reason=row.resolved_reason,
+        acknowledged_by=row.acknowledged_by,
+        acknowledged_at=row.acknowledged_at,
+        labels=labels,
+        judged=_judged(judged) if judged else None,
+        rule=rule,
+        sentence=summary_of(rule, labels, judged)
+        if rule is not None and rule.summary
+        else plain_sentence(row.rule, labels),
+    )
+
+
+def _judged(kept: Reading) -> Judged:
+    return Judged(
+        window_start=kept.window_start,
+        at=kept.at,
+        state=kept.state.value,
+        value=kept.value,
+        low=kept.low,
+        high=kept.high,
+        n=kept.n,
+        unit=kept.unit,
+        text=kept.text,
+        evidence=dict(kept.evidence),
+    )
+
+
+def plain_sentence(rule_name: str, labels: Mapping[str, str]) -> str:
+    """What an alert is about where its rule has no sentence of its own."""
+    if "check" not in labels:
+        return rule_name
+    said = labels["check"].capitalize()
+    if "method" in labels:
+        said += f", {labels['method'].replace('_', ' ')}"
+    of = [
+        text.format(labels[name])
+        for name, text in (
+            ("column", "column {}"),
+            ("segment", "segment {}"),
+            ("deployment", "deployment {}"),
+        )
+        if name in labels
+    ]
+    return f"{said}: {', '.join(of)}" if of else said

@@ -1,0 +1,1 @@
+"""Reports against a real Postgres."""
