@@ -8,15 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import DBAPIError
 
 from monitor.contract import Contract
 from monitor.errors import LeaseLost
 from monitor.store.bulk import BulkConnections
-from monitor.store.engine import Role, transaction
-from monitor.store.job_windows import Claim, claim, fail
+from monitor.store.engine import Role, sqlstate_of, told_without_values, transaction
+from monitor.store.job_windows import Claim, claim, fail, release
 from monitor.store.models import ModelContext
 
 log = logging.getLogger("inferwatch.jobs")
+
+ATTEMPTS = 3
+LOST_RACES = frozenset({"40001", "40P01"})
+"""Serialisation failure and deadlock: nothing was written, and the same again may well work."""
 
 Work = Callable[["JobContext", Claim], None]
 
@@ -77,13 +82,34 @@ def run_claimed(
     if not held.fences:
         return JobReport()
     try:
-        work(context, held)
+        _work(context, held, work)
     except LeaseLost as lost:
         log.info("windows taken over job=%s model=%s: %s", job, context.contract.model, lost)
-        return JobReport()
-    except Exception as error:  # the job boundary: recorded as a row, tried again
-        log.exception("job failed job=%s model=%s", job, context.contract.model)
         with transaction(context.engine, context.project_id, Role.WORKER) as connection:
-            fail(connection, held, f"{type(error).__name__}: {error}")
+            release(connection, held)
+        return JobReport()
+    except Exception as error:  # noqa: BLE001 -- the job boundary: recorded, tried again
+        _record_failure(context, held, error)
         return JobReport(failed=len(held.fences))
     return JobReport(done=len(held.fences))
+
+
+def _work(context: JobContext, held: Claim, work: Work) -> None:
+    """Work, again at once when only the meeting with another transaction undid it."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return work(context, held)
+        except DBAPIError as error:
+            if sqlstate_of(error) not in LOST_RACES:
+                raise
+    return work(context, held)
+
+
+def _record_failure(context: JobContext, held: Claim, error: Exception) -> None:
+    text = told_without_values(error)
+    traceback = None if isinstance(error, DBAPIError) else error
+    log.error(
+        "job failed job=%s model=%s: %s", held.job, context.contract.model, text, exc_info=traceback
+    )
+    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
+        fail(connection, held, text)

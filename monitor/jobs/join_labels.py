@@ -26,7 +26,7 @@ from monitor.store.baselines import current_binning
 from monitor.store.engine import Role, transaction
 from monitor.store.job_windows import Claim, finish, mark_due
 from monitor.store.label_rows import keep_orphans
-from monitor.store.locks import lock_blocks
+from monitor.store.locks import blocks_locked
 from monitor.store.marks import LabelMark, delete_label_marks, read_label_marks
 from monitor.store.profile_rows import BlockKey, read_blocks, write_blocks, write_profiles
 from monitor.store.request_rows import labels_of_batch
@@ -51,8 +51,10 @@ def join_waiting_labels(context: JobContext) -> JobReport:
 
 def _join(context: JobContext, held: Claim) -> None:
     project, model = context.project_id, context.model_id
-    with transaction(context.engine, project, Role.WORKER) as connection:
-        lock_blocks(connection, model)
+    with (
+        blocks_locked(context.engine, project, model),
+        transaction(context.engine, project, Role.WORKER) as connection,
+    ):
         marks = read_label_marks(connection, project, model, BATCHES_AT_ONCE)
         table = _read(context, marks)
         if table.num_rows:

@@ -36,7 +36,7 @@ from monitor.profiles.serving import build_serving_parts
 from monitor.store.baselines import StoredBinning
 from monitor.store.engine import Role, transaction
 from monitor.store.job_windows import Claim, finish, mark_due, marked_windows
-from monitor.store.locks import lock_blocks
+from monitor.store.locks import blocks_locked
 from monitor.store.marks import delete_marks, read_marks
 from monitor.store.profile_rows import (
     ProfileKey,
@@ -79,8 +79,10 @@ def profile_due_windows(context: JobContext) -> JobReport:
 
 def _profile(context: JobContext, held: Claim) -> None:
     project, model = context.project_id, context.model_id
-    with transaction(context.engine, project, Role.WORKER, snapshot=True) as connection:
-        lock_blocks(connection, model)
+    with (
+        blocks_locked(context.engine, project, model),
+        transaction(context.engine, project, Role.WORKER, snapshot=True) as connection,
+    ):
         marks = read_marks(connection, project, model, int(Grain.HOUR), held.starts)
         needed = sorted(marks.rows)
         if needed:

@@ -33,7 +33,7 @@ from monitor.profiles.views import views_of
 from monitor.records import LIVE_LEG, TIMESTAMP, Rejection
 from monitor.store.baselines import StoredBinning, add_baseline, add_binning, current_binning
 from monitor.store.engine import Role, transaction
-from monitor.store.locks import lock_blocks
+from monitor.store.locks import blocks_locked
 from monitor.store.marks import remark_all
 from monitor.store.models import ModelContext
 from monitor.store.profile_rows import StoredProfile, read_samples, read_window
@@ -72,8 +72,10 @@ def baseline_from_file(
     Raises ConfigurationError when the rows can't be used.
     """
     reference = read_reference_rows(context, table)
-    with transaction(engine, project_id, Role.WORKER) as connection:
-        lock_blocks(connection, context.model_id)
+    with (
+        blocks_locked(engine, project_id, context.model_id),
+        transaction(engine, project_id, Role.WORKER) as connection,
+    ):
         binning = current_binning(connection, project_id, context.model_id)
         if binning is None or new_binning:
             made = _fitted(reference, context)

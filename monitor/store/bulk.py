@@ -40,7 +40,8 @@ class BulkConnections:
     def run(self, work: Callable[[Any], Result], *, attempts: int = 3) -> Result:
         """Run `work(cursor)` in one transaction, again on deadlock or a lost connection.
 
-        Raises DatabaseUnavailable when Postgres stays away; other driver errors pass through.
+        Raises DatabaseUnavailable when Postgres stays away. Other driver errors keep their class
+        and SQLSTATE but lose their text, in which Postgres repeats keys and values of rows.
         """
         for attempt in range(1, attempts + 1):
             try:
@@ -57,7 +58,7 @@ class BulkConnections:
                     raise DatabaseUnavailable(
                         "Postgres does not answer; nothing was stored"
                     ) from None
-                raise
+                raise _without_values(error, state) from None
         raise AssertionError("the loop above returns or raises")
 
     @contextmanager
@@ -92,10 +93,15 @@ class BulkConnections:
 
     def _open(self) -> Any:
         connection = adbc.connect(self._url)
-        if self._role is not Role.OWNER:
+        if self._role is Role.OWNER:
+            return connection
+        try:
             with connection.cursor() as cursor:
                 execute(cursor, f'set role "{self._role.value}"')
             connection.commit()
+        except driver.Error:
+            connection.close()
+            raise
         return connection
 
     def _drop(self) -> None:
@@ -153,6 +159,11 @@ def sqlstate(error: driver.Error) -> str | None:
 def is_outage(state: str | None) -> bool:
     """True when the error says the server is away, shutting down or out of connections."""
     return state is None or (state[:2] in {"08", "53", "57"} and state != "57014")
+
+
+def _without_values(error: driver.Error, state: str | None) -> driver.Error:
+    text = f"Postgres refused the statement (SQLSTATE {state})"
+    return type(error)(text, status_code=error.status_code, sqlstate=state)
 
 
 def _libpq_url(database_url: str) -> str:

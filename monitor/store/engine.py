@@ -19,7 +19,6 @@ from monitor.errors import ConfigurationError, DatabaseNotReady, DatabaseUnavail
 CONNECT_SECONDS = 5
 UNDEFINED_TABLE = "42P01"
 UNDEFINED_ROLE = "22023"
-NO_RIGHT_ON_SCHEMA = "42501"
 
 
 class Role(StrEnum):
@@ -52,6 +51,7 @@ def make_engine(database_url: str, *, pool_size: int = 5) -> Engine:
         pool_size=pool_size,
         max_overflow=5,
         pool_pre_ping=True,
+        hide_parameters=True,
         connect_args=arguments,
     )
 
@@ -73,15 +73,24 @@ def transaction(
                 _enter(connection, project_id, role)
                 yield connection
     except (OperationalError, InterfaceError) as error:
-        if error.connection_invalidated or _sqlstate(error) in (None, "57P01", "57P03", "53300"):
+        if error.connection_invalidated or sqlstate_of(error) in (None, "57P01", "57P03", "53300"):
             raise DatabaseUnavailable(f"Postgres does not answer ({_first_line(error)})") from error
         raise
     except DBAPIError as error:
-        if _sqlstate(error) in (UNDEFINED_TABLE, UNDEFINED_ROLE):
+        if sqlstate_of(error) in (UNDEFINED_TABLE, UNDEFINED_ROLE):
             raise DatabaseNotReady(
                 f"the database is not migrated ({_first_line(error)}); run `inferwatch migrate`"
             ) from error
         raise
+
+
+def told_without_values(error: BaseException) -> str:
+    """An error on one line for a log or a row. Of a database error neither keys nor values."""
+    if not isinstance(error, DBAPIError):
+        return f"{type(error).__name__}: {error}"
+    constraint = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+    where = f", constraint {constraint}" if constraint else ""
+    return f"{type(error.orig).__name__} (SQLSTATE {sqlstate_of(error) or 'none'}{where})"
 
 
 def _enter(connection: Connection, project_id: int | None, role: Role) -> None:
@@ -94,7 +103,8 @@ def _enter(connection: Connection, project_id: int | None, role: Role) -> None:
         )
 
 
-def _sqlstate(error: DBAPIError) -> str | None:
+def sqlstate_of(error: DBAPIError) -> str | None:
+    """The five-character SQLSTATE, None when the connection itself failed."""
     return getattr(error.orig, "sqlstate", None)
 
 

@@ -164,6 +164,11 @@ def fail(connection: Connection, held: Claim, error: str) -> None:
     _update_held(connection, held, values, {})
 
 
+def release(connection: Connection, held: Claim) -> None:
+    """Give back what is still held, so that nobody waits for the lease to run out."""
+    _update_held(connection, held, {"state": "due", "lease_until": sa.func.now()}, {})
+
+
 def _update_held(
     connection: Connection,
     held: Claim,

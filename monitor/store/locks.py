@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
+from sqlalchemy.engine import Engine
+
+from monitor.store.engine import Role, transaction
 
 BLOCK_LOCK = 72_053
 
 
-def lock_blocks(connection: Connection, model_id: int) -> None:
-    """Prediction blocks of a model have one writer at a time: profiling and label joining meet."""
-    connection.execute(
-        sa.text("select pg_advisory_xact_lock(:kind, :model)"),
-        {"kind": BLOCK_LOCK, "model": model_id},
-    )
+@contextmanager
+def blocks_locked(engine: Engine, project_id: int, model_id: int) -> Iterator[None]:
+    """Prediction blocks of a model have one writer at a time: profiling and label joining meet.
+
+    Enter it before the transaction that reads blocks, leave it after its commit. Waiting for the
+    lock inside a REPEATABLE READ transaction would read what was there before the wait.
+    """
+    with transaction(engine, project_id, Role.WORKER) as holder:
+        holder.execute(
+            sa.text("select pg_advisory_xact_lock(:kind, :model)"),
+            {"kind": BLOCK_LOCK, "model": model_id},
+        )
+        yield
