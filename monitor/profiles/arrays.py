@@ -13,6 +13,25 @@ Integers = npt.NDArray[np.int64]
 CellNumbers = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
+_SMALL_SPAN = 1 << 16
+
+
+def numbered(values: Integers) -> tuple[Integers, Integers]:
+    """Sorted distinct values int64[k], and the place of each value among them, int64[n].
+
+    What np.unique with return_inverse gives for one dimension, without sorting where the values
+    lie close together: group numbers, hours and deployments do.
+    """
+    if len(values) == 0:
+        return values, np.zeros(0, np.int64)
+    low, high = int(values.min()), int(values.max())
+    if high - low >= max(_SMALL_SPAN, 4 * len(values)):
+        distinct, places = np.unique(values, return_inverse=True)
+        return distinct, places.astype(np.int64, copy=False)
+    shifted = values - low
+    present = np.zeros(high - low + 1, np.bool_)
+    present[shifted] = True
+    return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[shifted]
 
 
 def totals_by_key(keys: Integers, columns: Sequence[Integers]) -> tuple[Integers, Integers]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.profiles.arrays import AnyArray, CellNumbers, Floats, Integers
+from monitor.profiles.arrays import AnyArray, CellNumbers, Floats, Integers, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,8 @@ class TileGroups:
             return cls(np.zeros(0, np.int64), None, chosen)
         if groups[0] == groups[-1] and groups.min() == groups.max():
             return cls(groups[:1].astype(np.int64), None, chosen)
-        ids, local = np.unique(groups, return_inverse=True)
-        return cls(ids.astype(np.int64), local.astype(np.int64, copy=False), chosen)
+        ids, local = numbered(groups)
+        return cls(ids, local, chosen)
 
     def _pick(self, values: AnyArray) -> AnyArray:
         return values if self.chosen is None else values[self.chosen]

@@ -28,8 +28,7 @@ def sample_rows(rows: RequestRows, key16: bytes, limit: int = SAMPLE_ROWS) -> pa
     """The sample of some rows: hash, event time, id, outcome, then the contract's columns by
     name.
 
-    Columns carry their own names; timestamps are what their slot holds (a number), text is its
-    length and its stored hash or text (`NAME`, `NAME.length`), vectors, class scores and ranked
+    Columns carry their own names; text is its length and its stored hash or text (`NAME`, `NAME.length`), vectors, class scores and ranked
     lists are lists. A column named like the hash is left out.
     """
     hashes = keyed_hash(rows.request_ids, key16)
@@ -109,6 +108,10 @@ def _values(rows: RequestRows, column: Column, order: Integers) -> dict[str, pa.
             }
         case ColumnType.BOOLEAN:
             return {column.name: pc.equal(_number(rows, slot, 0, order), 1.0)}
+        case ColumnType.TIMESTAMP:
+            seconds = _number(rows, slot, 0, order)
+            micros = pc.round(pc.multiply(seconds, 1e6)).cast(pa.int64())
+            return {column.name: micros.cast(TIMESTAMP)}
         case ColumnType.VECTOR | ColumnType.CLASS_SCORES:
             parts = [_number(rows, slot, k, order) for k in range(slot.number_width)]
             return {column.name: _lists(parts)}

@@ -77,6 +77,12 @@ def test_row_order_is_of_no_account() -> None:
     assert one.to_bytes() == other.to_bytes()
 
 
+def test_one_id_at_two_times_is_kept_in_time_order() -> None:
+    block = block_of(["a", "b", "a"], [60, 0, 0])
+    times = block.event_time[block.ambiguous]
+    assert np.diff(times).tolist() == [60_000_000]
+
+
 def test_unknown_requests_and_unusable_values_are_named() -> None:
     block = block_of(["a", "b"])
     joined, matched, unmatched = join_labels(

@@ -188,6 +188,7 @@ def test_binary_labels_are_read_by_the_declared_positive(
         ({"type": "boolean"}, [1, 0, None], False, [0, 1, -1]),
         ({"type": "category"}, ["late", "on time", None], "late", [1, 0, -1]),
         ({"type": "category"}, ["true", "false", None], None, [1, 0, -1]),
+        ({"type": "category"}, ["true", "false", None], False, [0, 1, -1]),
         ({"type": "integer"}, [2, 1, None], "2", [1, 0, -1]),
     ],
 )

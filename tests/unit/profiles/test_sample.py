@@ -26,6 +26,7 @@ CONTRACT = contract_of(
     {"name": "名", "type": "category"},
     {"name": "ok", "type": "boolean"},
     {"name": "note", "type": "text"},
+    {"name": "when", "type": "timestamp", "nullable": True},
     {"name": "v", "type": "vector", "size": 2},
     {"name": "top", "type": "ranked_list", "size": 2},
     {"name": "s", "type": "number", "role": "score"},
@@ -39,6 +40,7 @@ def rows_named(ids: list[str]) -> Any:
         "名": [None if i.endswith("3") else i for i in ids],
         "ok": [1] * n,
         "note": [3] * n,
+        "when": [None if i.endswith("5") else START.timestamp() + 0.25 for i in ids],
         "v": [[1, 2]] * n,
         "top": [["x", None]] * n,
         "s": [0.5] * n,
@@ -61,6 +63,7 @@ def test_values_come_back_under_their_names() -> None:
             "s": 0.5,
             "top": ["x", None],
             "v": [1.0, 2.0],
+            "when": START + timedelta(seconds=0.25),
             "名": "one",
         }
     ]
