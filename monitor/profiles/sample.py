@@ -25,11 +25,11 @@ _ENVELOPE = (HASH, EVENT_TIME, REQUEST_ID, OUTCOME)
 
 
 def sample_rows(rows: RequestRows, key16: bytes, limit: int = SAMPLE_ROWS) -> pa.Table:
-    """The sample of some rows: hash, event time, id, outcome, then the contract's columns by
-    name.
+    """The sample of some rows: hash, event time, id, outcome, then the contract's columns.
 
-    Columns carry their own names; text is its length and its stored hash or text (`NAME`, `NAME.length`), vectors, class scores and ranked
-    lists are lists. A column named like the hash is left out.
+    Columns carry their own names, in the order of the names. Text is its length (`NAME.length`) and
+    its stored hash or text (`NAME`); vectors, class scores and ranked lists are lists. A column
+    named like one of the first four is left out.
     """
     hashes = keyed_hash(rows.request_ids, key16)
     order = np.lexsort((rows.event_time, hashes))[:limit]
