@@ -1,0 +1,252 @@
+"""What a route does with a call: who, which model, read the body, store it, answer."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import Request
+
+from monitor.collector.auth import authenticate
+from monitor.collector.bodies import BodyLimits, content_coding, inflate, read_body
+from monitor.collector.gate import Gate
+from monitor.collector.groups import SMALL_BODY_ROWS, GroupWriter
+from monitor.collector.intake import (
+    Batch,
+    Counted,
+    Limits,
+    intake_context,
+    names_unknown_deployment,
+    parse_current,
+    store_one,
+)
+from monitor.collector.metrics import Metrics
+from monitor.collector.ports import Store
+from monitor.collector.schemas import MAX_LISTED_REJECTIONS
+from monitor.deployment import Tags
+from monitor.errors import RequestRefused, UnknownSubject
+from monitor.intake.base import IntakeContext, LabelFormat, RequestFormat
+from monitor.intake.legs import is_leg
+from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS
+from monitor.records import LIVE_LEG, IntakeAnswer
+from monitor.settings import Settings
+from monitor.store.models import ModelContext
+from monitor.store.projects import Principal, Scope
+from monitor.strictjson import StrictJsonError, loads
+
+INLINE_BYTES = 16 << 10
+LOOKUP_THREADS = 2
+MAX_DEPLOYMENT_NAME = 200
+_MODEL_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII)
+Result = TypeVar("Result")
+
+
+class Edge:
+    """Everything the routes share in one process."""
+
+    def __init__(self, settings: Settings, store: Store, clock: Callable[[], datetime]) -> None:
+        self.store = store
+        self.metrics = Metrics()
+        self._clock = clock
+        self._limits = BodyLimits(
+            settings.max_body_bytes,
+            settings.max_inflated_bytes,
+            settings.max_inflate_ratio,
+            settings.body_timeout_seconds,
+        )
+        self._records = Limits(settings.max_records, settings.max_inflated_bytes)
+        self._gate = Gate(settings.max_waiting_bodies)
+        self._pool = ThreadPoolExecutor(settings.intake_threads, "intake")
+        self._lookups = ThreadPoolExecutor(LOOKUP_THREADS, "lookup")
+        self._groups = GroupWriter(store, self._pool)
+        self.metrics.waiting.set_function(lambda: self._gate.inside)
+
+    def close(self) -> None:
+        """Finish what was begun, then close the store."""
+        self._pool.shutdown()
+        self._lookups.shutdown()
+        self.store.close()
+
+    async def take_requests(self, request: Request, model: str, leg: str) -> bytes:
+        """Store a body of requests; the answer as JSON."""
+        return await self._take(request, "requests", model, leg, Scope.INGEST, REQUEST_FORMATS)
+
+    async def take_labels(self, request: Request, model: str) -> bytes:
+        """Store a body of labels; the answer as JSON."""
+        return await self._take(request, "labels", model, LIVE_LEG, Scope.LABELS, LABEL_FORMATS)
+
+    async def register_deployment(self, request: Request, model: str) -> bytes:
+        """Store the tags of a deployment; its number as JSON."""
+        principal, found = await self._look_up(request, model, Scope.INGEST)
+        with self._gate.enter():
+            body = await self._read(request)
+            name, tags = read_deployment(body)
+            now = self._clock()
+            try:
+                number, created = await self._run(
+                    self._lookups,
+                    self.store.register_deployment,
+                    principal.project_id,
+                    found.model_id,
+                    tags,
+                    name,
+                    now,
+                )
+            except UnknownSubject as error:
+                raise RequestRefused(422, "name_taken", str(error)) from None
+        return msgspec.json.encode({"deployment": number, "created": created})
+
+    async def ready(self) -> None:
+        """Raises DatabaseUnavailable or DatabaseNotReady unless bodies can be stored."""
+        await self._run(self._lookups, self.store.ready)
+
+    async def _take(
+        self,
+        request: Request,
+        kind: str,
+        model: str,
+        leg: str,
+        scope: Scope,
+        formats: Mapping[str, RequestFormat] | Mapping[str, LabelFormat],
+    ) -> bytes:
+        started = time.monotonic()
+        principal, found = await self._look_up(request, model, scope)
+        if not is_leg(leg):
+            raise RequestRefused(422, "bad_leg", "leg is live, batch, shadow:NAME or replay:RUN")
+        form = _format_of(request, formats)
+        content_coding(request)
+        with self._gate.enter():
+            body = await self._read(request, inflated=False)
+            anytime = kind == "labels" or Scope.BACKFILL in principal.scopes
+            context = intake_context(found, leg, self._clock(), self._records, anytime=anytime)
+            counted = await self._store(request, model, body, form, context)
+        seconds = time.monotonic() - started
+        self.metrics.answered(kind, counted.answer, counted.skewed, seconds)
+        return encode_answer(counted.answer)
+
+    async def _store(
+        self,
+        request: Request,
+        model: str,
+        body: bytes,
+        form: RequestFormat | LabelFormat,
+        context: IntakeContext,
+    ) -> Counted:
+        packed = content_coding(request) == "gzip"
+        if len(body) > INLINE_BYTES or packed:
+            batch, context = await self._run(
+                self._pool, self._parse, model, body, packed, form, context
+            )
+        else:  # a small body is read faster than another thread is woken
+            batch = form.parse(body, context)
+            if names_unknown_deployment(batch):
+                batch, context = await self._run(
+                    self._pool, self._parse, model, body, packed, form, context
+                )
+        if batch.table.num_rows <= SMALL_BODY_ROWS:
+            return await self._groups.store(batch, context)
+        return await self._run(self._pool, store_one, self.store, batch, context)
+
+    def _parse(
+        self,
+        model: str,
+        body: bytes,
+        packed: bool,
+        form: RequestFormat | LabelFormat,
+        context: IntakeContext,
+    ) -> tuple[Batch, IntakeContext]:
+        plain = inflate(body, self._limits) if packed else body
+        return parse_current(self.store, model, context, lambda now: form.parse(plain, now))
+
+    async def _look_up(
+        self, request: Request, model: str, scope: Scope
+    ) -> tuple[Principal, ModelContext]:
+        header = request.headers.get("authorization")
+        return await self._run(self._lookups, self._find, header, model, scope)
+
+    def _find(self, header: str | None, model: str, scope: Scope) -> tuple[Principal, ModelContext]:
+        principal = authenticate(self.store, header, self._clock(), scope)
+        found = None
+        if _MODEL_NAME.fullmatch(model):
+            found = self.store.model_context(principal.project_id, model)
+            found = found or self.store.model_context(principal.project_id, model, refresh=True)
+        if found is None:
+            raise RequestRefused(
+                404, "unknown_model", "no such model in the key's project; apply its contract first"
+            )
+        return principal, found
+
+    async def _read(self, request: Request, *, inflated: bool = True) -> bytes:
+        packed = content_coding(request) == "gzip"
+        body = await read_body(request, self._limits)
+        if packed and inflated:
+            return await self._run(self._pool, inflate, body, self._limits)
+        return body
+
+    async def _run(
+        self, pool: ThreadPoolExecutor, work: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
+
+
+def encode_answer(answer: IntakeAnswer) -> bytes:
+    """The answer of intake as JSON, with the first MAX_LISTED_REJECTIONS rejections."""
+    listed = answer.rejections[:MAX_LISTED_REJECTIONS]
+    return msgspec.json.encode(
+        {
+            "accepted": answer.accepted,
+            "duplicate": answer.duplicate,
+            "conflict": answer.conflict,
+            "rejected": answer.rejected,
+            "violations": answer.violations,
+            "rejections": [
+                {
+                    "place": rejection.place,
+                    "reason": rejection.reason.value,
+                    "message": rejection.message,
+                    "request_id": rejection.request_id,
+                }
+                for rejection in listed
+            ],
+            "rejections_not_listed": answer.rejected - len(listed),
+        }
+    )
+
+
+def read_deployment(body: bytes) -> tuple[str | None, Tags]:
+    """Name and tags of a deployment's body; raises RequestRefused 400 or 422."""
+    try:
+        value = loads(body)
+    except StrictJsonError as error:
+        raise RequestRefused(400, "unreadable", str(error)) from None
+    if not isinstance(value, dict) or set(value) - {"name", "tags"} or "tags" not in value:
+        raise RequestRefused(422, "bad_deployment", 'send {"tags": {...}} and perhaps "name"')
+    name, tags = value.get("name"), value["tags"]
+    if name is not None and not (
+        isinstance(name, str) and 0 < len(name) <= MAX_DEPLOYMENT_NAME and name.isprintable()
+    ):
+        raise RequestRefused(
+            422, "bad_name", f"name is 1 to {MAX_DEPLOYMENT_NAME} printable characters"
+        )
+    if not isinstance(tags, dict):
+        raise RequestRefused(422, "bad_tags", "tags is an object of tag names and texts")
+    try:
+        return name, Tags.of(tags)
+    except ValueError as error:
+        raise RequestRefused(422, "bad_tags", str(error)[:1_000]) from None
+
+
+def _format_of(request: Request, formats: Mapping[str, Any]) -> Any:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    form = formats.get(content_type)
+    if form is None:
+        raise RequestRefused(
+            415, "unsupported_type", f"Content-Type is one of {', '.join(formats)}"
+        )
+    return form

@@ -1,0 +1,47 @@
+"""What the collector asks of a store. `monitor.store.intake_store.IntakeStore` is one."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Protocol
+
+from monitor.deployment import Tags
+from monitor.records import LabelBatch, Rejection, RequestBatch
+from monitor.store.models import ModelContext
+from monitor.store.projects import Principal
+from monitor.store.requests import StoredRows
+
+
+class Store(Protocol):
+    """All methods block; they may raise DatabaseUnavailable or DatabaseNotReady."""
+
+    def authenticate(self, key: str, now: datetime) -> Principal | None: ...
+
+    def model_context(
+        self, project_id: int, model: str, *, refresh: bool = False
+    ) -> ModelContext | None: ...
+
+    def register_deployment(
+        self, project_id: int, model_id: int, tags: Tags, name: str | None, now: datetime
+    ) -> tuple[int, bool]: ...
+
+    def missing_days(self, days: set[date]) -> set[date]: ...
+
+    def prepare_days(self, days: set[date]) -> None: ...
+
+    def store_requests(self, batch: RequestBatch) -> StoredRows: ...
+
+    def store_labels(self, batch: LabelBatch) -> StoredRows: ...
+
+    def keep_rejections(
+        self,
+        project_id: int,
+        model_id: int,
+        kind: str,
+        received: datetime,
+        found: tuple[Rejection, ...],
+    ) -> None: ...
+
+    def ready(self) -> None: ...
+
+    def close(self) -> None: ...
