@@ -74,17 +74,17 @@ def _entry(key: str, value: Any, indent: str) -> Iterator[str]:
         yield f"{indent}{key}:"
         for name, part in value.items():
             yield from _entry(name, part, indent + "  ")
-    elif isinstance(value, list) and len(line := f"{indent}{key}: {_inline(value)}") > WIDTH:
+    elif isinstance(value, list) and len(line := f"{indent}{key}: {inline(value)}") > WIDTH:
         yield f"{indent}{key}:"
-        yield from (f"{indent}  - {_inline(item)}" for item in value)
+        yield from (f"{indent}  - {inline(item)}" for item in value)
     else:
-        yield line if isinstance(value, list) else f"{indent}{key}: {_inline(value)}"
+        yield line if isinstance(value, list) else f"{indent}{key}: {inline(value)}"
 
 
-def _inline(value: Any) -> str:
+def inline(value: Any) -> str:
     """One value in YAML's short form, on one line, with quotes only where they are needed."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_inline, value))}]"
+        return f"[{', '.join(map(inline, value))}]"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     written: str = yaml.safe_dump(

@@ -19,7 +19,6 @@ from monitor.cli.common import (
     print_json,
     read_text_file,
 )
-
 from monitor.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:

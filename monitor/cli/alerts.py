@@ -1,0 +1,205 @@
+"""`inferwatch alerts`: rules of a project, and what a person does about an alert."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from alerts.errors import AlertConfigError
+from monitor.cli.common import (
+    AsJson,
+    By,
+    KnownProject,
+    Project,
+    find_project,
+    login,
+    open_database,
+    plain,
+    print_json,
+    print_table,
+    read_text_file,
+    settings_with_database,
+)
+
+if TYPE_CHECKING:
+    from monitor.reports.alert_detail import AlertDetail
+    from monitor.reports.alerts import Finding
+
+FOUND = 1
+
+app = typer.Typer(help="Put alert rules in force; look at alerts and answer them.",
+                  no_args_is_help=True)  # fmt: skip
+
+File = Annotated[Path, typer.Argument(help="The alert rules, a YAML file.", show_default=False)]
+Number = Annotated[int, typer.Argument(help="The alert's number.", min=1, show_default=False)]
+Comment = Annotated[str, typer.Option("--comment", help="Why; kept with the alert's history.")]
+
+
+@app.command()
+def check(file: File, as_json: AsJson = False) -> None:
+    """Say every mistake of alert rules with its line; needs no database.
+
+    Exit codes: 0 the rules can be applied, 1 they have mistakes, 2 the file can't be read.
+    """
+    from alerts.channels.registry import CHANNELS
+    from alerts.config import read_alert_config
+
+    text = read_text_file(file)
+    try:
+        config = read_alert_config(text, str(file), CHANNELS)
+    except AlertConfigError as error:
+        if as_json:
+            print_json({"file": str(file), "problems": [vars(each) for each in error.problems]})
+        else:
+            typer.echo(str(error), err=True)
+        raise typer.Exit(FOUND) from None
+    if as_json:
+        print_json({"file": str(file), "problems": []})
+        return
+    counts = (len(config.rules), len(config.owners), len(config.receivers))
+    typer.echo("{}: no mistakes. {} rules, {} owners, {} receivers.".format(file, *counts))
+
+
+@app.command()
+def apply(file: File, project: Project = "default", by: By = None) -> None:
+    """Put alert rules in force; the same file again changes nothing.
+
+    Open alerts of rules that the file no longer holds end as no longer evaluated.
+    """
+    from monitor.jobs.hand_over import apply_alert_rules
+    from monitor.store.engine import Role, transaction
+    from monitor.store.projects import ensure_project
+
+    text, settings = read_text_file(file), settings_with_database()
+    with open_database() as engine:
+        with transaction(engine, None, Role.OWNER) as connection:
+            project_id = ensure_project(connection, project)
+        done = apply_alert_rules(
+            engine, project_id, text, name=str(file), by=login(by), now=datetime.now(UTC),
+            public_url=settings.public_url,
+        )  # fmt: skip
+    typer.echo(f"Alert rules version {done.version} are in force in project {project}.")
+    if done.closed:
+        typer.echo(f"{done.closed} open alerts ended, because their rule is gone.")
+
+
+@app.command("list")
+def list_(
+    every: Annotated[bool, typer.Option("--all", help="Resolved ones too.")] = False,
+    model: Annotated[str | None, typer.Option("--model", help="Only of this model.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000)] = 100,
+    project: KnownProject = "default",
+    as_json: AsJson = False,
+) -> None:
+    """List alerts, the most severe first."""
+    from monitor.reports.alerts import OPEN_STATES, FindingFilter, findings
+
+    wanted = FindingFilter(states=() if every else OPEN_STATES, model=model)
+    with open_database() as engine:
+        page = findings(engine, find_project(engine, project), wanted, 1, limit)
+    if as_json:
+        print_json([_facts(each) for each in page.rows])
+        return
+    if not page.rows:
+        typer.echo("No alert." if every else "No open alert; --all shows resolved ones too.")
+        return
+    names = ("number", "state", "severity", "model", "rule", "since", "acknowledged_by", "what")
+    rows = [_facts(each) for each in page.rows]
+    print_table([n.replace("_", " ") for n in names], [[row[n] for n in names] for row in rows])
+    if page.total > len(rows):
+        typer.echo(f"{page.total - len(rows)} more; --limit shows more of them.")
+
+
+@app.command()
+def show(number: Number, project: KnownProject = "default", as_json: AsJson = False) -> None:
+    """Show one alert: the numbers behind it, its owner, the response that is due, its history."""
+    from monitor.reports.alert_detail import alert_detail
+
+    with open_database() as engine:
+        detail = alert_detail(engine, find_project(engine, project), number)
+    if as_json:
+        events = [vars(each) for each in detail.timeline]
+        print_json({**_facts(detail.finding), "labels": dict(detail.finding.labels),
+                    "evidence": _evidence(detail.finding), "history": events})  # fmt: skip
+    else:
+        for line in _lines(detail):
+            typer.echo(line)
+
+
+@app.command()
+def ack(
+    number: Number, by: By = None, comment: Comment = "", project: KnownProject = "default"
+) -> None:
+    """Take an open alert on. It stays open."""
+    from monitor.jobs.hand_over import acknowledge_alert
+
+    with open_database() as engine:
+        project_id = find_project(engine, project)
+        done = acknowledge_alert(engine, project_id, number, login(by), comment, datetime.now(UTC))
+    typer.echo(f"Alert {number} is acknowledged by {done.acknowledged_by}; it is {done.state}.")
+
+
+@app.command()
+def resolve(
+    number: Number, by: By = None, comment: Comment = "", project: KnownProject = "default"
+) -> None:
+    """End an open alert by hand; its receiver is told. The next breach opens it anew."""
+    from monitor.jobs.hand_over import resolve_alert
+
+    settings = settings_with_database()
+    with open_database() as engine:
+        project_id = find_project(engine, project)
+        done = resolve_alert(
+            engine, project_id, number, login(by), comment, datetime.now(UTC), settings.public_url
+        )
+    typer.echo(f"Alert {number} is resolved by {done.resolved_by}.")
+
+
+def _facts(found: Finding) -> dict[str, Any]:
+    return {
+        "number": found.id,
+        "state": found.state,
+        "severity": found.severity,
+        "model": found.model,
+        "rule": found.rule_name,
+        "what": found.sentence,
+        "threshold": found.threshold,
+        "owner": found.owner,
+        "response": found.response,
+        "since": found.since,
+        "fired_at": found.fired_at,
+        "resolved_at": found.resolved_at,
+        "resolved_reason": found.resolved_reason,
+        "acknowledged_by": found.acknowledged_by,
+        "acknowledged_at": found.acknowledged_at,
+    }
+
+
+def _evidence(found: Finding) -> dict[str, Any]:
+    judged = found.judged
+    if judged is None:
+        return {}
+    values = {name: part for name, part in vars(judged).items() if name != "evidence"}
+    return {**values, **judged.evidence}
+
+
+def _lines(detail: AlertDetail) -> list[str]:
+    found = detail.finding
+    facts = {**_facts(found), **dict(found.labels), **_evidence(found)}
+    rule = found.rule
+    for name in ("runbook", "impact", "precondition", "limit"):
+        facts[name] = getattr(rule, name) if rule is not None else None
+    lines = [plain(found.sentence), ""]
+    lines += [
+        f"{name.replace('_', ' '):18} {plain(value)}"
+        for name, value in facts.items()
+        if name != "what" and value not in (None, "")
+    ]
+    lines += ["", "History:"]
+    for event in detail.timeline:
+        words = [plain(event.at), event.what, f"by {event.by}" if event.by else "", event.comment]
+        lines.append("  " + "  ".join(plain(word) for word in words if word))
+    return lines
