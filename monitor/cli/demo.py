@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -46,9 +47,12 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the demo's database there at the end.")
     ] = False,
+    first_day: Annotated[
+        datetime,
+        typer.Option("--first-day", formats=["%Y-%m-%d"], help="Replay from this day on."),
+    ] = datetime(2013, 4, 1),  # noqa: DTZ001 - a calendar day in New York
     limit_days: Annotated[
-        int | None,
-        typer.Option("--limit-days", min=1, help="Replay only so many days from 1 April on."),
+        int | None, typer.Option("--limit-days", min=1, help="Replay only so many days.")
     ] = None,
 ) -> None:
     """Replay the flights of April to December 2013 through collector, jobs, rules and webhook.
@@ -57,7 +61,7 @@ def demo(
     measurements alone. The dashboard stays open until Ctrl-C. With DATABASE_URL set, that database
     is used. Exit codes: 0 all was told, 2 it could not run; the error says why.
     """
-    from monitor.demo.options import DemoOptions
+    from monitor.demo.options import DemoOptions, replayable
     from monitor.demo.plant import parse_plant
     from monitor.demo.session import run_session
     from monitor.settings import Settings
@@ -71,6 +75,7 @@ def demo(
         dashboard=not no_dashboard,
         summary=summary,
         keep=keep,
+        first_day=replayable(first_day.date()),
         limit_days=limit_days,
     )
     run_session(settings, options)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from monitor.demo.flights import CATEGORY_FEATURES, FEATURES, Columns, Flights
 
@@ -20,6 +21,10 @@ TRAINING_FIRST_DAY = date(2013, 1, 1)
 TRAINING_LAST_DAY = date(2013, 3, 31)
 THRESHOLD = 0.3
 FOLDS = 3
+
+# One thread: the collector and the database share the cores, and threads that wait for each other
+# on busy cores take ten times as long.
+_THREADS = ThreadpoolController()
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class LateArrivalModel:
 
     def score(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         """Probability of a late arrival for each row of an assembled matrix."""
-        scores: NDArray[np.float64] = self.estimator.predict_proba(matrix)[:, 1]
+        with _THREADS.limit(limits=1, user_api="openmp"):
+            scores: NDArray[np.float64] = self.estimator.predict_proba(matrix)[:, 1]
         return scores
 
     def _encode(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
@@ -54,7 +60,8 @@ def train(flights: Flights, seed: int = 0) -> LateArrivalModel:
     labelled = flights.take(flights.labelled)
     codes = {name: _codes(labelled.features[name]) for name in CATEGORY_FEATURES}
     untrained = LateArrivalModel(_estimator(seed), codes)
-    untrained.estimator.fit(untrained.assemble(labelled.features), labelled.late)
+    with _THREADS.limit(limits=1, user_api="openmp"):
+        untrained.estimator.fit(untrained.assemble(labelled.features), labelled.late)
     return untrained
 
 

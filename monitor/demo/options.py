@@ -7,6 +7,15 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from monitor.demo.plant import FIRST_DAY, LAST_DAY, Plant
+from monitor.errors import ConfigurationError, Problem
+
+
+def replayable(day: date) -> date:
+    """The day, when flights of it can be replayed; ConfigurationError otherwise."""
+    if FIRST_DAY <= day <= LAST_DAY:
+        return day
+    wanted = f"choose a day from {FIRST_DAY} to {LAST_DAY}"
+    raise ConfigurationError("--first-day", [Problem(str(day), wanted)])
 
 
 @dataclass(frozen=True)

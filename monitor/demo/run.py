@@ -24,6 +24,7 @@ from monitor.demo.orchestrate import (
     run_jobs,
 )
 from monitor.demo.plan import BodyKind, Step, by_month, plan_bodies
+from monitor.demo.plant import FIRST_DAY
 from monitor.demo.preparation import Prepared, prepare
 from monitor.demo.progress import Advance, Teller
 from monitor.demo.receiver import WebhookReceiver
@@ -90,7 +91,7 @@ class Run:
                 for kind, counts in replay.run(step.bodies, sender, told).items():
                     self.counts[kind] += counts
             self._watch(place, step.end + timedelta(hours=1))
-            if number == SPRING_MONTHS:
+            if number == SPRING_MONTHS and self.options.first_day == FIRST_DAY:
                 freeze_spring(place, Window(FIRST_MOMENT, step.end))
 
     def _watch(self, place: Installation, now: datetime) -> None:

@@ -1,0 +1,92 @@
+"""The demo as a person runs it: real database, collector, jobs, rules, webhook and findings.
+
+A short replay: the fault sits in the second week of April, so that a fortnight suffices.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(600)]
+
+DAYS = "16"
+FLIGHTS_IN_DAYS = 15_174
+
+
+def run_demo(home: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
+    """Run the command; what it told and what it wrote."""
+    summary = home / "summary.json"
+    command = [sys.executable, "-c", "from monitor.cli.main import main; main()", "demo"]
+    fixed = ["--no-dashboard", "--summary", str(summary), "--home", str(home), "--limit-days", DAYS]
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    done = subprocess.run(
+        [*command, *fixed, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment | {"COLUMNS": "200"},
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout, json.loads(summary.read_text(encoding="utf-8"))
+
+
+def test_names_the_planted_fault_and_accounts_for_every_record(tmp_path: Path) -> None:
+    told, found = run_demo(tmp_path, "--plant", "temp*0.5@2013-04-11")
+    requests, labels = found["requests"], found["labels"]
+    assert requests["sent"] == FLIGHTS_IN_DAYS
+    assert requests["accepted"] == requests["sent"]
+    assert requests["duplicate"] == requests["rejected"] == requests["conflict"] == 0
+    assert labels["accepted"] == labels["sent"]
+    assert found["label_coverage"] == pytest.approx(labels["sent"] / requests["sent"], abs=1e-9)
+
+    fault = found["planted_fault"]
+    assert fault["column"] == "temp"
+    assert fault["deployment"] == "amber"
+    assert "2013-04-11T00:00:00Z" <= fault["started"] < fault["noticed"] <= "2013-04-12T06:00:00Z"
+
+    (month,) = found["months"]
+    assert month["month"] == "2013-04"
+    assert month["requests"] == FLIGHTS_IN_DAYS
+    assert month["auc_low"] < month["auc"] < month["auc_high"]
+    assert 0.1 < month["brier"] < 0.3
+    assert 0 <= month["calibration_error"] < 0.3
+
+    assert found["drift"]
+    assert found["alerts"]["opened"] > 0
+    assert found["alerts"]["delivered"] > 0
+    assert found["alerts"]["verified"] == found["alerts"]["delivered"]
+    assert any(name.startswith("deployments-disagree") for name in found["alerts"]["by_rule"])
+    assert "A fault is planted: from 2013-04-11 on, temp" in told
+    assert "column temp of deployment amber" in told
+
+
+def test_names_nothing_when_nothing_is_planted(tmp_path: Path) -> None:
+    told, found = run_demo(tmp_path, "--plant", "none", "--seed", "7", "--first-day", "2013-08-26")
+    assert found["contrasts"] > 1_000  # three deployments serve side by side from 1 September on
+    assert set(found["planted_fault"].values()) == {None}
+    assert "No fault is planted" in told
+    assert "No fault is named" in told
+    assert not any(name.startswith("deployments") for name in found["alerts"]["by_rule"])
+
+
+@pytest.mark.parametrize(
+    ("plant", "words"),
+    [("speed*2@2013-09-01", "choose one of distance"), ("distance*2@2012-01-01", "choose a day")],
+)
+def test_a_plant_that_can_not_be_used_is_told(plant: str, words: str) -> None:
+    command = [sys.executable, "-c", "from monitor.cli.main import main; main()", "demo"]
+    done = subprocess.run(
+        [*command, "--plant", plant], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 2
+    assert words in re.sub(r"\s+", " ", done.stderr)
+    assert "Traceback" not in done.stderr
