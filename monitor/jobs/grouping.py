@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from monitor.contract import ColumnType, Contract
+from monitor.profiles.arrays import numbered
 from monitor.profiles.binning import Binning
 from monitor.profiles.cells import CategoryCells
 from monitor.profiles.rows import RequestRows
@@ -54,21 +55,21 @@ def group_rows(rows: RequestRows, legs: pa.Array, segments: Integers, grain: Gra
     """
     leg_codes = pc.dictionary_encode(legs)
     leg_names = leg_codes.dictionary.to_pylist()
-    starts = rows.event_time // (int(grain) * 1_000_000)
-    base = np.stack([leg_codes.indices.to_numpy(), rows.deployment_id, starts])
-    bases, place = np.unique(base, axis=1, return_inverse=True)
+    deployments, deployment_places = numbered(rows.deployment_id)
+    starts, start_places = numbered(rows.event_time // (int(grain) * 1_000_000))
     wide = np.column_stack([np.zeros(len(rows), np.int64), segments])
-    span = int(wide.max(initial=0)) + 1
-    codes = np.where(wide >= 0, place.reshape(-1, 1) * span + wide, -1)
-    distinct, membership = np.unique(codes, return_inverse=True)
+    shape = (len(leg_names), len(deployments), len(starts), int(wide.max(initial=0)) + 1)
+    base = leg_codes.indices.to_numpy().astype(np.int64) * shape[1] + deployment_places
+    base = (base * shape[2] + start_places) * shape[3]
+    codes = np.where(wide >= 0, base[:, None] + wide, -1)
+    distinct, membership = numbered(codes.ravel())
     membership = membership.reshape(codes.shape)
     if len(distinct) and distinct[0] < 0:
         distinct, membership = distinct[1:], membership - 1
     keys = []
-    for code in distinct.tolist():
-        leg, deployment, start = bases[:, code // span].tolist()
-        moment = datetime.fromtimestamp(start * int(grain), UTC)
-        keys.append(GroupKey(leg_names[leg], deployment, moment, code % span))
+    for leg, deployment, start, segment in zip(*np.unravel_index(distinct, shape), strict=True):
+        moment = datetime.fromtimestamp(int(starts[start]) * int(grain), UTC)
+        keys.append(GroupKey(leg_names[leg], int(deployments[deployment]), moment, int(segment)))
     return Groups(tuple(keys), membership)
 
 
