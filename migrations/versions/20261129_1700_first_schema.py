@@ -83,7 +83,9 @@ declare
 begin
   if to_regclass('public.' || name) is not null then return false; end if;
   perform pg_advisory_xact_lock(7205301149);
-  if to_regclass('public.' || name) is not null then return false; end if;
+  -- Not to_regclass again: it may still remember that the table was not there before the wait.
+  if exists (select from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = name)
+  then return false; end if;
   -- Made apart and attached: PARTITION OF would queue behind an open read and stop every COPY.
   execute format('create table public.%I (like public.request_log including defaults including constraints)', name);
   execute format('alter table public.%I add constraint %I check (event_time >= %L and event_time < %L)',
@@ -107,7 +109,9 @@ declare
 begin
   if to_regclass('public.' || name) is not null then return false; end if;
   perform pg_advisory_xact_lock(7205301149);
-  if to_regclass('public.' || name) is not null then return false; end if;
+  -- Not to_regclass again: it may still remember that the table was not there before the wait.
+  if exists (select from pg_class c where c.relnamespace = 'public'::regnamespace and c.relname = name)
+  then return false; end if;
   execute format('create table public.%I (like public.label including defaults including constraints)', name);
   execute format('alter table public.%I add constraint %I check (observed_at >= %L and observed_at < %L)',
                  name, name || '_month', low, high);
@@ -156,6 +160,8 @@ declare
   newest record;
 begin
   -- Ties of observed_at are rare: a corrected label sent with the same time becomes a new revision.
+  -- Correctors of one model take turns, so that each sees the newest revision.
+  perform pg_advisory_xact_lock(72054, model_id) from (select distinct model_id from pg_temp.label_stage) m;
   for waiting in select * from pg_temp.label_stage order by place loop
     select l.revision, l.value, l.text into newest from label l
     where l.project_id = waiting.project_id and l.model_id = waiting.model_id

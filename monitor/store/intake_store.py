@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import adbc_driver_manager as driver
 import numpy as np
@@ -28,6 +28,7 @@ from monitor.store.models import ModelContext
 from monitor.store.projects import Principal
 from monitor.store.requests import (
     StoredRows,
+    count_batch,
     keep_evidence,
     write_labels,
     write_requests,
@@ -116,10 +117,14 @@ class IntakeStore:
         received: datetime,
         found: tuple[Rejection, ...],
     ) -> None:
-        """Keep the rejections of a body of which no record could be stored."""
-        self._bulk.run(
-            lambda cursor: keep_evidence(cursor, project_id, model_id, kind, received, found, ())
-        )
+        """Count and keep the rejections of a body of which no record could be stored."""
+        counts = (0, 0, 0, len(found), 0)
+
+        def write(cursor: Any) -> None:
+            count_batch(cursor, project_id, model_id, kind, received, counts)
+            keep_evidence(cursor, project_id, model_id, kind, received, found, ())
+
+        self._bulk.run(write)
 
     def ready(self) -> None:
         """Raises DatabaseUnavailable or DatabaseNotReady unless intake can store."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import adbc_driver_manager as driver
@@ -75,11 +76,13 @@ def write_requests(bulk: BulkConnections, batch: RequestBatch) -> StoredRows:
 
 def write_labels(bulk: BulkConnections, batch: LabelBatch) -> StoredRows:
     """Store labels in one transaction; the same label again is a duplicate, another a revision."""
-    try:
-        return bulk.run(lambda cursor: _copy_labels(cursor, batch))
-    except driver.Error as error:
-        if sqlstate(error) != UNIQUE_VIOLATION:
-            raise
+    # A label copied by another sender while this one is absorbed can take its revision: once more.
+    for write in (_copy_labels, _stage_labels, _stage_labels):
+        try:
+            return bulk.run(partial(write, batch=batch))
+        except driver.Error as error:
+            if sqlstate(error) != UNIQUE_VIOLATION:
+                raise
     return bulk.run(lambda cursor: _stage_labels(cursor, batch))
 
 
