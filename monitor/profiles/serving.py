@@ -34,7 +34,6 @@ _TYPES = frozenset({ColumnType.NUMBER, ColumnType.INTEGER})
 _CELL_BITS = 46
 _REST_BITS = 30
 _SIGN_STEP = 2 ** (63 - _CELL_BITS)
-_KEY_SPAN = 2 * _SIGN_STEP
 _SMALLEST = 2.0**-1000
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8}[0-9a-fA-F-]*|\d+")
 
@@ -123,9 +122,11 @@ def _log_tables(
     values: Floats, members: Integers, n_groups: int
 ) -> list[tuple[Integers, Integers]]:
     keys, rest = log_keys(values)
-    grouped, totals = totals_by_key(members * _KEY_SPAN + (keys + _SIGN_STEP), (rest,))
-    bounds = np.searchsorted(grouped, np.arange(n_groups + 1) * _KEY_SPAN)
-    cells = grouped % _KEY_SPAN - _SIGN_STEP
+    low = int(keys.min()) if len(keys) else 0
+    span = int(keys.max()) - low + 1 if len(keys) else 1
+    grouped, totals = totals_by_key(members * span + (keys - low), (rest,))
+    bounds = np.searchsorted(grouped, np.arange(n_groups + 1) * span)
+    cells = grouped % span + low
     return [
         (cells[bounds[g] : bounds[g + 1]], totals[bounds[g] : bounds[g + 1]])
         for g in range(n_groups)
