@@ -16,8 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from monitor.collector import schemas
+from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
-from monitor.collector.logs import LOGGER, describe
+from monitor.collector.logs import LOGGER
 from monitor.collector.ports import Store
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
 from monitor.intake.legs import LEG_PATTERN
@@ -74,7 +75,7 @@ def _add_intake(app: FastAPI, edge: Edge) -> None:
     )
     async def requests(request: Request, model: Model, leg: Leg = LIVE_LEG) -> Response:
         """One body holds requests of one model and leg, as JSON array, NDJSON or Arrow stream."""
-        return _json(await edge.take_requests(request, model, leg))
+        return _json(await guarded(edge.take_requests(request, model, leg), "requests"))
 
     @app.post(
         "/v1/labels",
@@ -86,7 +87,7 @@ def _add_intake(app: FastAPI, edge: Edge) -> None:
     )
     async def labels(request: Request, model: Model) -> Response:
         """What turned out to be true; a later label is a new revision, never an overwrite."""
-        return _json(await edge.take_labels(request, model))
+        return _json(await guarded(edge.take_labels(request, model), "labels"))
 
     @app.post(
         "/v1/deployments",
@@ -98,7 +99,7 @@ def _add_intake(app: FastAPI, edge: Edge) -> None:
     )
     async def deployments(request: Request, model: Model) -> Response:
         """A full set of version tags gets a number; the same tags always get the same one."""
-        return _json(await edge.register_deployment(request, model))
+        return _json(await guarded(edge.register_deployment(request, model), "deployments"))
 
 
 def _add_service(app: FastAPI, edge: Edge) -> None:
@@ -113,8 +114,7 @@ def _add_service(app: FastAPI, edge: Edge) -> None:
         responses={503: schemas.REFUSALS[503]},
     )
     async def readyz() -> Response:
-        await edge.ready()
-        return _json(b'{"status":"ready"}')
+        return _json(await guarded(edge.ready(), "readyz"))
 
     @app.get("/metrics", summary="Counters for Prometheus", response_class=Response)
     async def metrics() -> Response:
@@ -161,12 +161,6 @@ def _add_errors(app: FastAPI, edge: Edge) -> None:
         LOGGER.warning("nothing stored path=%s reason=%s", _kind(request), reason)
         message = "nothing was stored; send it again after Retry-After"
         return _refusal(503, reason, message, RETRY_DATABASE_SECONDS)
-
-    @app.exception_handler(Exception)
-    async def failed(request: Request, error: Exception) -> Response:
-        edge.metrics.refused(_kind(request), "internal")
-        LOGGER.error("failed path=%s error=%s", _kind(request), describe(error))
-        return _refusal(500, "internal", "an error of the collector; its log says where")
 
 
 def _kind(request: Request) -> str:

@@ -102,9 +102,10 @@ class Edge:
                 raise RequestRefused(422, "name_taken", str(error)) from None
         return msgspec.json.encode({"deployment": number, "created": created})
 
-    async def ready(self) -> None:
+    async def ready(self) -> bytes:
         """Raises DatabaseUnavailable or DatabaseNotReady unless bodies can be stored."""
         await self._run(self._lookups, self.store.ready)
+        return b'{"status":"ready"}'
 
     async def _take(
         self,

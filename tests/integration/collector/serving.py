@@ -23,6 +23,7 @@ def serving(app: FastAPI) -> Iterator[str]:
     try:
         while not server.started and thread.is_alive():
             time.sleep(0.005)
+        assert server.started, "the server did not start"
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
