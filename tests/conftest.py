@@ -118,7 +118,7 @@ def store(database_url: str) -> Iterator[IntakeStore]:
 
 @pytest.fixture
 def clock() -> TestClock:
-    """The runner's clock: 2024-06-01 unless a test sets it."""
+    """The runner's clock: 2024-06-02 unless a test sets it."""
     return TestClock()
 
 

@@ -44,7 +44,7 @@ class TestClock:
 
     __test__ = False
 
-    now: datetime = datetime(2024, 6, 1, tzinfo=UTC)
+    now: datetime = datetime(2024, 6, 2, tzinfo=UTC)
 
     def __call__(self) -> datetime:
         self.now += timedelta(microseconds=1)

@@ -116,12 +116,17 @@ def current_baselines(
     connection: Connection, project_id: int, model_id: int
 ) -> list[StoredBaseline]:
     """The newest version of each named baseline."""
-    row = baseline.c
+    row, newer = baseline.c, baseline.alias("newer")
+    superseded = sa.exists().where(
+        newer.c.project_id == row.project_id,
+        newer.c.model_id == row.model_id,
+        newer.c.name == row.name,
+        newer.c.version > row.version,
+    )
     query = (
         sa.select(baseline)
-        .distinct(row.name)
-        .where(row.project_id == project_id, row.model_id == model_id)
-        .order_by(row.name, row.version.desc())
+        .where(row.project_id == project_id, row.model_id == model_id, ~superseded)
+        .order_by(row.name)
     )
     return [_stored(found) for found in connection.execute(query)]
 
