@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -74,3 +75,16 @@ def _with_shared_tags(batch: RequestBatch, tags: list[Tags]) -> pa.Table:
     return batch.table.set_column(
         place, batch.table.schema.field(place), pa.array(shared, pa.int32())
     )
+
+
+def with_default_deployment(batch: RequestBatch, number: int) -> RequestBatch:
+    """Rows that tell no deployment and no tag get this one."""
+    unknown = [-(place + 1) for place, tags in enumerate(batch.tags) if not tags.known]
+    if not unknown:
+        return batch
+    numbers = batch.table["deployment_id"].to_numpy()
+    chosen = np.where(np.isin(numbers, unknown), number, numbers)
+    place = batch.table.schema.get_field_index("deployment_id")
+    field = batch.table.schema.field(place)
+    table = batch.table.set_column(place, field, pa.array(chosen, pa.int32()))
+    return replace(batch, table=table)
