@@ -25,6 +25,9 @@ _WHOLE_FIELDS = {
 _KINDS = {
     "string_type": "must be text; put it in quotes",
     "string_too_short": "must not be empty",
+    "string_too_long": "is too long",
+    "too_short": "must not be empty",
+    "too_long": "holds too many items",
     "bool_parsing": "must be true or false",
     "bool_type": "must be true or false",
     "int_parsing": "must be a whole number",

@@ -17,20 +17,19 @@ os.environ["DO_NOT_TRACK"] = "1"
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from evidently import DataDefinition, Dataset, Report
 from evidently.presets import DataDriftPreset, DataSummaryPreset
 from sqlalchemy.engine import Engine
 
 from monitor.contract import ColumnRole, ColumnType, Contract
 from monitor.errors import ConfigurationError, Problem, UnknownSubject
-from monitor.profiles.sample import EVENT_TIME, merge_samples, sample_from_bytes
+from monitor.profiles.sample import sample_from_bytes
 from monitor.records import LIVE_LEG
 from monitor.store.baselines import StoredBaseline, current_baselines
 from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext
-from monitor.store.profile_rows import read_samples
-from monitor.windows import Grain, Window
+from monitor.window_sample import window_sample
+from monitor.windows import Window
 
 MIN_ROWS = 30
 _NUMBERS = frozenset({ColumnType.NUMBER, ColumnType.INTEGER, ColumnType.TIMESTAMP})
@@ -75,15 +74,15 @@ def explore(
     """
     with transaction(engine, project_id, Role.WORKER, snapshot=True) as connection:
         every = current_baselines(connection, project_id, context.model_id)
-        days = Window(Window.holding(window.start, Grain.DAY).start, window.end)
-        stored = read_samples(connection, project_id, context.model_id, days)
+        current = window_sample(
+            connection, project_id, context.model_id, window, leg, deployment_id
+        )
     chosen = _chosen(every, baseline, context.contract.model)
-    samples = [
-        sample_from_bytes(body)
-        for _, number, its_leg, body in stored
-        if its_leg == leg and deployment_id in (None, number)
-    ]
-    current = _window_sample(samples, window, leg, context.contract.model)
+    if current is None:
+        raise UnknownSubject(
+            f"no sample of {leg} requests of {context.contract.model} in {window}; samples are made"
+            " when windows are profiled and expire with the raw rows"
+        )
     reference = sample_from_bytes(chosen.sample or b"")
     kinds, left_out = _comparable(context.contract, current, reference)
     path = output or Path(report_name(context.contract.model, window, chosen.name))
@@ -106,24 +105,6 @@ def _chosen(every: Sequence[StoredBaseline], name: str | None, model: str) -> St
             f"baseline {name!r} keeps no sample of its rows; baselines with one: {there_are}"
         )
     return named[0]
-
-
-def _window_sample(samples: Sequence[pa.Table], window: Window, leg: str, model: str) -> pa.Table:
-    missing = UnknownSubject(
-        f"no sample of {leg} requests of {model} in {window}; samples are made when windows are"
-        " profiled and expire with the raw rows"
-    )
-    if not samples:
-        raise missing
-    merged = merge_samples(samples)
-    inside = pc.and_(
-        pc.greater_equal(merged[EVENT_TIME], pa.scalar(window.start, merged[EVENT_TIME].type)),
-        pc.less(merged[EVENT_TIME], pa.scalar(window.end, merged[EVENT_TIME].type)),
-    )
-    found = merged.filter(inside)
-    if found.num_rows == 0:
-        raise missing
-    return found
 
 
 def _comparable(

@@ -14,7 +14,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
-import pyarrow.json
 import pyarrow.parquet
 
 from monitor.errors import ConfigurationError, Problem
@@ -24,7 +23,7 @@ EMPTY_MEANS_MISSING = ("",)
 
 
 def read_reference(path: Path) -> pa.Table:
-    """The rows of a Parquet, CSV, NDJSON or Feather file, chosen by the name's ending.
+    """The rows of a Parquet, CSV or Feather file, chosen by the name's ending.
 
     In CSV an empty field is missing and nothing else is: `NA` stays the text NA. Raises
     ConfigurationError when the file can't be used, naming every column name that stands twice.
@@ -62,6 +61,7 @@ def _read_csv(path: Path) -> pa.Table:
 
 
 def _read_parquet(path: Path) -> pa.Table:
+    _refuse_repeated(path, pyarrow.parquet.read_schema(path).names)
     return pyarrow.parquet.read_table(path, partitioning=None)
 
 
@@ -69,17 +69,12 @@ def _read_feather(path: Path) -> pa.Table:
     return pyarrow.feather.read_table(path)
 
 
-def _read_ndjson(path: Path) -> pa.Table:
-    return pyarrow.json.read_json(path)
-
-
+# No NDJSON: Arrow's reader ends the whole process on a line that holds `null` alone.
 READERS: Mapping[str, Callable[[Path], pa.Table]] = {
     ".parquet": _read_parquet,
     ".csv": _read_csv,
     ".feather": _read_feather,
     ".arrow": _read_feather,
-    ".ndjson": _read_ndjson,
-    ".jsonl": _read_ndjson,
 }
 
 

@@ -23,12 +23,7 @@ from monitor.profiles.columns import CELLS, SUMS, VIOLATIONS
 from monitor.profiles.fitting import fit_number_cells
 from monitor.profiles.part import Part, PartKind, merge
 from monitor.profiles.rows import RequestRows
-from monitor.profiles.sample import (
-    merge_samples,
-    sample_from_bytes,
-    sample_rows,
-    sample_to_bytes,
-)
+from monitor.profiles.sample import sample_rows, sample_to_bytes
 from monitor.profiles.views import views_of
 from monitor.records import LIVE_LEG, TIMESTAMP, Rejection
 from monitor.store.baselines import StoredBinning, add_baseline, add_binning, current_binning
@@ -36,8 +31,9 @@ from monitor.store.engine import Role, transaction
 from monitor.store.locks import blocks_locked
 from monitor.store.marks import remark_all
 from monitor.store.models import ModelContext
-from monitor.store.profile_rows import StoredProfile, read_samples, read_window
+from monitor.store.profile_rows import StoredProfile, read_window
 from monitor.store.tables import profile
+from monitor.window_sample import window_sample
 from monitor.windows import Grain, Window
 
 MAX_REFERENCE_ROWS = 2_000_000
@@ -120,6 +116,7 @@ def baseline_from_window(
                 f" or wait for {context.contract.baseline.first_rows} requests"
             )
         found = _profiles(connection, context, window, binning, leg)
+        sample = window_sample(connection, project_id, context.model_id, window, leg)
         return add_baseline(
             connection,
             project_id,
@@ -131,7 +128,7 @@ def baseline_from_window(
             window=window,
             n=sum(one.n for one in found),
             part=merge([one.part for one in found]),
-            sample=_merged_sample(connection, context, window, leg),
+            sample=sample_to_bytes(sample) if sample is not None else None,
             by=by,
         )
 
@@ -269,11 +266,3 @@ def _profiles(
         f"no profiles of {leg} requests of {context.contract.model} in {window}"
         f" on binning version {binning.version}; {there_is}"
     )
-
-
-def _merged_sample(
-    connection: Connection, context: ModelContext, window: Window, leg: str
-) -> bytes | None:
-    stored = read_samples(connection, context.project_id, context.model_id, window)
-    samples = [sample_from_bytes(body) for _, _, its_leg, body in stored if its_leg == leg]
-    return sample_to_bytes(merge_samples(samples)) if samples else None

@@ -1,18 +1,16 @@
-"""A migrated database for each test, and the command line run in this process."""
+"""The command line, run in this process on the test's database; reference files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
-from sqlalchemy.engine import Engine
 
 from monitor.cli.main import main
-from monitor.store.engine import make_engine
-from monitor.store.schema import upgrade
-from tests.database import DatabaseServer, database_server, fresh_database
+from tests.integration.cli.factories import CONTRACT, reference_table
 
 
 @dataclass(frozen=True)
@@ -27,33 +25,6 @@ class Ended:
 Run = Callable[..., Ended]
 
 
-@pytest.fixture(scope="session")
-def server() -> Iterator[DatabaseServer]:
-    with database_server() as found:
-        yield found
-
-
-@pytest.fixture(scope="session")
-def migrated(server: DatabaseServer) -> str:
-    url = fresh_database(server)
-    engine = make_engine(url)
-    upgrade(engine)
-    engine.dispose()
-    return url.rpartition("/")[2]
-
-
-@pytest.fixture
-def database_url(server: DatabaseServer, migrated: str) -> str:
-    return fresh_database(server, template=migrated)
-
-
-@pytest.fixture
-def engine(database_url: str) -> Iterator[Engine]:
-    made = make_engine(database_url)
-    yield made
-    made.dispose()
-
-
 @pytest.fixture
 def run(
     database_url: str,
@@ -61,10 +32,10 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> Run:
-    """The whole program, with its own reading of the environment and its own exit code."""
+    """The whole program: its own reading of the environment, its own exit code."""
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("INFERWATCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
 
     def run_command(*arguments: object) -> Ended:
         capfd.readouterr()
@@ -77,3 +48,19 @@ def run(
         return Ended(int(str(code or 0)), told.out, told.err)
 
     return run_command
+
+
+@pytest.fixture
+def contract_file(tmp_path: Path) -> Path:
+    """A contract of a small credit model."""
+    path = tmp_path / "contract.yaml"
+    path.write_text(CONTRACT)
+    return path
+
+
+@pytest.fixture
+def reference_file(tmp_path: Path) -> Path:
+    """Reference rows that fit it."""
+    path = tmp_path / "reference.parquet"
+    pyarrow.parquet.write_table(reference_table(), path)
+    return path
