@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from monitor.contract import ColumnType
 from monitor.intake.grid import Bools, Grid, is_null
 from monitor.intake.plan import ColumnPlan
+from monitor.intake.times import FEW
 from monitor.records import MAX_SAFE_INTEGER, ViolationReason
 
 SHARE_TOLERANCE = 1e-6
@@ -75,11 +76,18 @@ def _check_category(grid: Grid, plan: ColumnPlan) -> None:
     texts = grid.texts[plan.slot.text_start]
     if plan.categories is None or texts is None:
         return
-    known = pc.is_in(texts, plan.categories).to_numpy(zero_copy_only=False)
-    bad = ~known & ~is_null(texts)
+    bad = _unknown(plan, texts)
     if bad.any():
         grid.violate(plan, np.flatnonzero(bad), ViolationReason.UNKNOWN_CATEGORY, texts)
         grid.put_category(plan, pc.if_else(pa.array(bad), pa.scalar(None, pa.string()), texts))
+
+
+def _unknown(plan: ColumnPlan, texts: pa.StringArray) -> Bools:
+    if len(texts) <= FEW:
+        known = plan.column.categories or ()
+        return np.array([t is not None and t not in known for t in texts.to_pylist()], np.bool_)
+    found: Bools = pc.is_in(texts, plan.categories).to_numpy(zero_copy_only=False)
+    return ~found & ~is_null(texts)
 
 
 def _check_vector(grid: Grid, plan: ColumnPlan) -> None:

@@ -192,8 +192,10 @@ def _time_refusals(times: Times, context: IntakeContext) -> dict[int, Refusal]:
     low, high = micros_of(context.earliest), micros_of(context.latest)
     bad = times.faults != TimeFault.NONE
     outside = ~bad & ((times.micros < low) | (times.micros >= high))
-    far = out_of_range("event_time", context)
-    found = dict.fromkeys(np.flatnonzero(outside).tolist(), far)
+    found: dict[int, Refusal] = {}
+    if outside.any():
+        far = out_of_range("event_time", context)
+        found = dict.fromkeys(np.flatnonzero(outside).tolist(), far)
     for row in np.flatnonzero(bad).tolist():
         found[row] = time_fault(int(times.faults[row]))
     return found

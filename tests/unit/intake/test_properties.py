@@ -123,6 +123,15 @@ def test_records_that_keep_their_types_take_the_typed_path(changes: list[dict[st
     assert not found.rejections
 
 
+@given(st.lists(kept_types, min_size=1, max_size=4))
+@quick
+def test_many_rows_are_read_as_a_few_are(changes: list[dict[str, Any]]) -> None:
+    records = [record(n, **change) for n, change in enumerate(changes)]
+    few = NDJSON_REQUESTS.parse(lines(records), CONTEXT).table
+    many = NDJSON_REQUESTS.parse(lines(records * 12), CONTEXT).table
+    assert many.equals(pa.concat_tables([few] * 12).combine_chunks())
+
+
 @given(st.lists(kept_types, min_size=1, max_size=5))
 @quick
 def test_json_and_arrow_of_the_same_rows_give_the_same_table(

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.intake.times import TimeFault, micros_of, parse_times, read_moment
+from monitor.intake.times import FEW, TimeFault, micros_of, parse_times, read_moment
 
 
 @pytest.mark.parametrize(
@@ -26,11 +26,10 @@ from monitor.intake.times import TimeFault, micros_of, parse_times, read_moment
 )
 def test_moments(text: str, moment: datetime) -> None:
     assert read_moment(text) == micros_of(moment)
-    assert parse_times(pa.array([text, None, text])).micros.tolist() == [
-        micros_of(moment),
-        0,
-        micros_of(moment),
-    ]
+    for repeat in (1, FEW):  # a few texts are read one by one, many all at once
+        read = parse_times(pa.array([text, None, text] * repeat))
+        assert read.micros.tolist() == [micros_of(moment), 0, micros_of(moment)] * repeat
+        assert not read.faults.any()
 
 
 @pytest.mark.parametrize(
@@ -58,8 +57,9 @@ def test_moments(text: str, moment: datetime) -> None:
 )
 def test_no_moment(text: str) -> None:
     assert read_moment(text) is TimeFault.BAD
-    mixed = parse_times(pa.array(["2026-09-01T00:00:00Z", text]))
-    assert mixed.faults.tolist() == [0, TimeFault.BAD]
+    for repeat in (1, FEW):
+        mixed = parse_times(pa.array(["2026-09-01T00:00:00Z", text] * repeat))
+        assert mixed.faults.tolist() == [0, TimeFault.BAD] * repeat
 
 
 @pytest.mark.parametrize("text", ["2024-03-07T08:00:00", "2024-03-07 08:00:00.123"])
@@ -86,4 +86,5 @@ def test_all_at_once_is_one_by_one_is_the_standard_library(
     wanted = [micros_of(moment) for moment in moments]
     assert [read_moment(text) for text in texts] == wanted
     assert parse_times(pa.array(texts)).micros.tolist() == wanted
+    assert parse_times(pa.array(texts * FEW)).micros.tolist() == wanted * FEW
     assert parse_times(pa.array([*texts, "no time"])).micros.tolist() == [*wanted, 0]
