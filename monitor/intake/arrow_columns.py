@@ -49,7 +49,8 @@ def put_column(
         _put_moments(grid, plan, array)
     elif not (wanted in _LISTS and _put_blocks(grid, plan, array)):
         _put_one_by_one(grid, plan, array, hash_key)
-    grid.violate(plan, broken, ViolationReason.UNSTORABLE_TEXT)
+    if len(broken):
+        grid.violate(plan, broken, ViolationReason.UNSTORABLE_TEXT)
 
 
 def _put_integers(grid: Grid, plan: ColumnPlan, array: pa.Array) -> None:
@@ -69,9 +70,13 @@ def _put_texts(grid: Grid, plan: ColumnPlan, texts: pa.StringArray, hash_key: by
     if limit is not None and plan.column.type is not ColumnType.TIMESTAMP:
         lengths = pc.utf8_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(lengths > limit)
-        grid.violate(plan, rows, ViolationReason.TOO_LONG, texts)
-        texts = without(texts, rows)
+        if len(rows):
+            grid.violate(plan, rows, ViolationReason.TOO_LONG, texts)
+            texts = without(texts, rows)
     rows = rows_with_nul(texts)
+    if not len(rows):
+        put_text(grid, plan, texts, hash_key)
+        return
     wrong = plan.column.type is ColumnType.TIMESTAMP
     reason = ViolationReason.WRONG_TYPE if wrong else ViolationReason.UNSTORABLE_TEXT
     grid.violate(plan, rows, reason, texts)

@@ -50,7 +50,9 @@ def requests_of_table(table: pa.Table, context: IntakeContext) -> RequestBatch:
     envelope = read_envelope(get, table.num_rows)
     describe = describer(table, envelope.request_ids)
     refused = [_early_rejection(row, envelope, describe) for row in sorted(envelope.refusals)]
-    first = np.setdiff1d(np.arange(table.num_rows), sorted(envelope.refusals))
+    first = np.arange(table.num_rows)
+    if envelope.refusals:
+        first = np.setdiff1d(first, sorted(envelope.refusals))
     placed = place(_parts(envelope, first, describe), context)
     kept = first[placed.kept]
     grid = _fill(get, table, kept, placed, context)
@@ -135,10 +137,11 @@ def _fill(get: Getter, table: pa.Table, kept: Rows, placed: Placed, context: Int
         array, broken = get(column.name)
         array, broken = _rows_of(array, broken, kept)
         put_column(grid, column, array, broken, context.hash_key)
-        absent = is_null(array)
-        absent[broken] = False
-        reason = ViolationReason.NULL if column.name in names else ViolationReason.MISSING
-        mark_absent(grid, column, np.flatnonzero(absent), reason, served)
+        if array.null_count and not column.column.nullable:
+            absent = is_null(array)
+            absent[broken] = False
+            reason = ViolationReason.NULL if column.name in names else ViolationReason.MISSING
+            mark_absent(grid, column, np.flatnonzero(absent), reason, served)
     _note_unknown(grid, table, plan, kept)
     return grid
 

@@ -63,8 +63,10 @@ def plain(name: str, column: pa.ChunkedArray, max_bytes: int) -> tuple[pa.Array,
     chunks, broken, start = [], [], 0
     for chunk in column.chunks:
         sound, bad = _sound(name, chunk)
-        refuse_expansion(sound, max_bytes)
-        chunks.append(_unpacked(sound))
+        if not pa.types.is_primitive(column.type):
+            refuse_expansion(sound, max_bytes)
+            sound = _unpacked(sound)
+        chunks.append(sound)
         broken.append(bad + start)
         start += len(chunk)
     if not chunks:
@@ -74,11 +76,14 @@ def plain(name: str, column: pa.ChunkedArray, max_bytes: int) -> tuple[pa.Array,
 
 
 def to_doubles(array: pa.Array) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Numbers or booleans as doubles (the nearest one), 0 under nulls."""
+    """Numbers or booleans as doubles (the nearest one); anything may stand under nulls."""
     if pa.types.is_boolean(array.type):
         array = array.cast(pa.uint8())
-    numbers = array.cast(pa.float64(), safe=False).fill_null(0.0)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), np.float64)
+    if not pa.types.is_float64(array.type):
+        array = array.cast(pa.float64(), safe=False)
+    if len(array) == 0:
+        return np.zeros(0)
+    return np.frombuffer(array.buffers()[1], np.float64, len(array), array.offset * 8)
 
 
 def read_times(array: pa.Array) -> Times | None:

@@ -39,7 +39,7 @@ def mark_absent(
     grid: Grid, plan: ColumnPlan, rows: Any, reason: ViolationReason, served: Bools
 ) -> None:
     """MISSING or NULL for rows whose value is absent, unless the column may be absent there."""
-    if plan.column.nullable:
+    if plan.column.nullable or not len(rows):
         return
     if plan.excused_when_not_served:
         rows = rows[served[rows]]

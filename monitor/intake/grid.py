@@ -71,6 +71,8 @@ class Grid:
         self, plan: ColumnPlan, rows: Any, reason: ViolationReason, values: Any = None
     ) -> None:
         """Mark rows of a column; a cell's first reason stays. `values[row]` is what was sent."""
+        if not len(rows):
+            return
         fresh = rows[self.reasons[rows, plan.position] == 0]
         self.reasons[fresh, plan.position] = reason
         for row in fresh[: 3 if values is not None else 0]:
@@ -101,7 +103,12 @@ def is_null(values: pa.Array) -> Bools:
     """Null mask of an array."""
     if values.null_count == 0:
         return np.zeros(len(values), np.bool_)
-    found: Bools = values.is_null().to_numpy(zero_copy_only=False)
+    bitmap = values.buffers()[0]
+    if bitmap is None:  # the null type has none
+        return np.ones(len(values), np.bool_)
+    start, end = values.offset, values.offset + len(values)
+    bits = np.unpackbits(np.frombuffer(bitmap, np.uint8), count=end, bitorder="little")
+    found: Bools = bits[start:] == 0
     return found
 
 
