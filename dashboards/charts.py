@@ -74,7 +74,7 @@ def lines(
     """Lines over time with their intervals as bands, thresholds dashed, marks as thin lines."""
     names = list(dict.fromkeys(frame["series"]))
     colours = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
-    legend = alt.Legend(orient="bottom", title=None, labelLimit=260, columns=2)
+    legend = alt.Legend(orient="bottom", title=None, labelLimit=260, columns=2, symbolOpacity=1)
     base = alt.Chart(frame).encode(
         x=_time_axis(),
         color=alt.Color("series:N", scale=colours, legend=legend if len(names) > 1 else None),
@@ -87,7 +87,9 @@ def lines(
     )
     layers: list[Any] = []
     if frame["low"].notna().any():
-        band = base.mark_area(opacity=0.18).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+        band = base.mark_area(opacity=0.18).encode(
+            y=alt.Y("low:Q", title=_axis_title(title, unit)), y2="high:Q"
+        )
         layers.append(band.transform_filter("isValid(datum.low) && isValid(datum.high)"))
     tooltip = [
         alt.Tooltip("when:N", title="window"),

@@ -19,7 +19,7 @@ KEPT_ANSWERS = 300
 Answer = TypeVar("Answer")
 
 
-@st.cache_resource(show_spinner=False)
+@st.cache_resource(show_spinner=False, max_entries=4, on_release=lambda held: held.dispose())
 def engine(database_url: str) -> Any:
     """The connections that all sessions share."""
     return connect(database_url)

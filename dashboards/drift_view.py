@@ -98,7 +98,8 @@ def _description(found: DriftMatrix, baseline: BaselineName | None) -> str:
     return (
         f"{method.replace('_', ' ')} of {words.plural(len(found.columns), 'column')}{against},"
         f" windows of a {found.scale}, the worst deployment counts; most: {worst['column']} with"
-        f" {words.number(float(found.frame['value'].max()), found.unit)} ({worst['deployments']}){more}."
+        f" {words.number(float(found.frame['value'].max()), found.unit)}"
+        f" ({worst['deployments']}){more}."
         " Outlined: not measured."
     )
 

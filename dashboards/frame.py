@@ -85,9 +85,8 @@ def chosen_range(frame: Frame, newest: datetime | None, key: str) -> Window:
     """Days from the address, or the 30 newest with data; the widget writes them back."""
     end = min(newest, frame.now) if newest is not None else frame.now
     first, last = _days_of_address() or days_of(last_days(end, frame.zone), frame.zone)
-    picked = st.date_input(
-        f"Days ({frame.zone.key})", (first, last), key=f"{key}:{first}:{last}", format="YYYY-MM-DD"
-    )
+    title = f"Days ({escape(frame.zone.key)})"
+    picked = st.date_input(title, (first, last), key=f"{key}:{first}:{last}", format="YYYY-MM-DD")
     if isinstance(picked, tuple) and len(picked) == 2 and picked != (first, last):
         st.query_params["from"], st.query_params["to"] = (day.isoformat() for day in picked)
         first, last = picked

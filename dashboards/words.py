@@ -9,6 +9,14 @@ from zoneinfo import ZoneInfo
 import pandas as pd
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!<>|~$:&^=@/\"'])")
+# What the browser's Markdown replaces in finished text, where a backslash no longer helps: links
+# it finds by itself, arrows, dashes and its own pictures. An invisible word joiner parts them.
+_JOINER = "\u2060"
+_ICON = re.compile(r":(?=material/|streamlit)", re.IGNORECASE)
+_FOUND_LATER = re.compile(
+    r":(?=//)|(?<=[wW]{3})(?=\.)|(?<=\w)(?=@)|(?<=@)(?=\w)"
+    r"|(?<=[<\-])(?=-)|(?<=-)(?=>)|(?<=[<>~])(?==)"
+)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _SHARES = frozenset({"share", "probability", "rate"})
 UNIT_WORDS = {
@@ -41,12 +49,14 @@ def clean(text: str) -> str:
 
 def escape(text: str) -> str:
     """Text from outside as Markdown that shows exactly it: no markup, maths, colours or icons."""
-    return _MARKDOWN.sub(r"\\\1", clean(text))
+    parted = _ICON.sub(":" + _JOINER, clean(text))
+    parted = _FOUND_LATER.sub(lambda found: found[0] + _JOINER, parted)
+    return _MARKDOWN.sub(r"\\\1", parted)
 
 
 def code(text: str) -> str:
     """Text from outside as a Markdown code span that shows exactly it, back-ticks included."""
-    text = clean(text) or " "
+    text = _ICON.sub(":" + _JOINER, clean(text)) or " "
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * (longest + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""

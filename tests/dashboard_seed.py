@@ -242,7 +242,8 @@ class _Seeder:
             cells = np.append(self.rng.multinomial(total, shares / shares.sum()), 0).astype(
                 np.int64
             )
-            cells[-1] = broken if name == "wind" else 0
+            if name == "wind":
+                cells[4], cells[-1] = cells[4] - broken, broken
             dense[f"cells/{name}"] = cells
             middle = np.append(np.array([0, 5, 15, 25, 35, 45, 55, 65, 75, 85]), 0)
             q = np.rint((middle - 40) / 20 * 65536).astype(np.int64)
@@ -479,11 +480,12 @@ class _Seeder:
         last = Window.holding(self.now - timedelta(days=2), Grain.DAY).start
         found = [
             StoredProfile(
-                ProfileKey(number, "live", 0, 0, PartKind.SERVING, Grain.DAY,
+                ProfileKey(number, "live", 0, 0, PartKind.SERVING, grain,
                            last - timedelta(days=back)),
                 1, 100 + back, Part(),
             )
             for back in range(12)
+            for grain in (Grain.HOUR, Grain.DAY)
         ]  # fmt: skip
         write_profiles(self.connection, self.project_id, model_id, found)
         self._insert(

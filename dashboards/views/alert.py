@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -15,6 +17,12 @@ from monitor.reports.alerts import Finding, locate
 from monitor.reports.model import marks
 from monitor.reports.rules import bounds_of
 from monitor.reports.series import make_series
+
+ICONS = {
+    "transition": ":material/swap_horiz:",
+    "delivery": ":material/outbox:",
+    "attempt": ":material/send:",
+}
 
 
 def draw_sentence(frame: Frame, detail: AlertDetail) -> None:
@@ -150,17 +158,14 @@ def draw_timeline(frame: Frame, detail: AlertDetail) -> None:
     if not detail.timeline:
         kit.empty("Nothing was recorded yet", "The first change of state will stand here.")
         return
-    rows = [
-        (
-            words.moment(event.at, frame.zone, seconds=True),
-            event.what,
-            event.by or "",
-            event.comment or "",
-        )
-        for event in detail.timeline
-    ]
-    names = ["when", "what", "by", "comment"]
-    kit.table(pd.DataFrame(rows, columns=names), "Timeline of the alert")
+    with st.container(border=True):
+        for event in detail.timeline:
+            left, right = st.columns([1, 3])
+            left.caption(words.escape(words.moment(event.at, frame.zone, seconds=True)))
+            by = f" · by {words.code(event.by)}" if event.by else ""
+            right.markdown(f"{ICONS[event.kind]} {words.escape(event.what)}{by}")
+            if event.comment:
+                right.text(kit.clean_lines(event.comment))
 
 
 def draw_others(frame: Frame, detail: AlertDetail) -> None:
@@ -185,7 +190,7 @@ def pick_alert(frame: Frame) -> int | None:
     return number
 
 
-def _located(engine: object, project_id: int, fingerprint: str) -> int | None:
+def _located(engine: Any, project_id: int, fingerprint: str) -> int | None:
     found = locate(engine, fingerprint)
     return found[1] if found is not None and found[0] == project_id else None
 

@@ -78,10 +78,11 @@ def _draw_view(
             st.metric("Standard deviation", words.number(now.sd), width=170)
     moved = found.moved_most()
     sentences = [
-        f"{row.label}: {words.number(row.baseline, 'share')} then,"
-        f" {words.number(row.current, 'share')} now"
-        for row in moved.itertuples()
-        if row.moved
+        f"{label}: {words.number(before, 'share')} then, {words.number(after, 'share')} now"
+        for label, before, after in zip(
+            moved["label"], moved["baseline"], moved["current"], strict=True
+        )
+        if before != after
     ]
     days = words.span(window.start, window.end, frame.zone)
     title = _title(baseline) if baseline else ""
@@ -150,8 +151,7 @@ def draw_missing(
     if not kit.series_state(found, "missing values", "Choose other days, or check that jobs run."):
         return
     rows = charts.line_frame(found.shown, frame.zone, "deployments")
-    chart = charts.lines(rows, "rows without a value", unit="share", zone=frame.zone, zero=True,
-                         height=200)  # fmt: skip
+    chart = charts.lines(rows, "missing", unit="share", zone=frame.zone, zero=True)
     description = f"Share of rows without a value; newest: {rows.iloc[-1]['text']}."
     charts.draw(chart, description, rows[["when", "series", "text"]], "missing")
 

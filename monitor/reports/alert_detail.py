@@ -152,11 +152,15 @@ def _transitions(connection: Connection, project_id: int, alert_id: int) -> list
     return found
 
 
+def _is_about(alert_id: int) -> sa.ColumnElement[bool]:
+    return sa.literal(alert_id, sa.BigInteger) == sa.any_(delivery.c.alert_ids)
+
+
 def _deliveries(connection: Connection, project_id: int, alert_id: int) -> list[Event]:
     """Messages owed for the alert, and every attempt to send them."""
     owed = (
         sa.select(delivery)
-        .where(delivery.c.project_id == project_id, delivery.c.alert_ids.any(alert_id))
+        .where(delivery.c.project_id == project_id, _is_about(alert_id))
         .order_by(delivery.c.id.desc())
         .limit(MAX_EVENTS)
     )
@@ -179,10 +183,10 @@ def _deliveries(connection: Connection, project_id: int, alert_id: int) -> list[
 def _delivery_states(connection: Connection, project_id: int, alert_id: int) -> dict[str, int]:
     query = (
         sa.select(delivery.c.state, sa.func.count())
-        .where(delivery.c.project_id == project_id, delivery.c.alert_ids.any(alert_id))
+        .where(delivery.c.project_id == project_id, _is_about(alert_id))
         .group_by(delivery.c.state)
     )
-    return dict(connection.execute(query).tuples().all())
+    return {row[0]: int(row[1]) for row in connection.execute(query)}
 
 
 def _fired(connection: Connection, project_id: int, found: Finding) -> int:

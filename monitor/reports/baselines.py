@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
 from monitor.reports.database import reading
@@ -39,7 +40,7 @@ def baseline_rows(connection: Connection, project_id: int, model_id: int) -> lis
     newest = (
         sa.select(baseline, binning.c.retired)
         .join(binning, binning.c.id == baseline.c.binning_id)
-        .distinct(baseline.c.name)
+        .ext(distinct_on(baseline.c.name))
         .where(baseline.c.project_id == project_id, baseline.c.model_id == model_id)
         .order_by(baseline.c.name, baseline.c.version.desc())
         .subquery()

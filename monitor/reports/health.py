@@ -151,15 +151,12 @@ def rejections(
 
 
 def _intake(connection: Connection, project_id: int, now: datetime) -> IntakeHealth:
-    newest = dict(
-        connection.execute(
-            sa.select(intake_batch.c.kind, sa.func.max(intake_batch.c.received_at))
-            .where(intake_batch.c.project_id == project_id)
-            .group_by(intake_batch.c.kind)
-        )
-        .tuples()
-        .all()
+    arrived = (
+        sa.select(intake_batch.c.kind, sa.func.max(intake_batch.c.received_at))
+        .where(intake_batch.c.project_id == project_id)
+        .group_by(intake_batch.c.kind)
     )
+    newest = {row[0]: row[1] for row in connection.execute(arrived)}
     names = ("accepted", "duplicate", "conflict", "rejected", "violations")
     sums = [sa.func.coalesce(sa.func.sum(intake_batch.c[name]), 0) for name in names]
     counts = connection.execute(

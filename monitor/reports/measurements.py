@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
 from monitor.measurement import MeasurementState
@@ -92,7 +93,7 @@ def latest(project_id: int, model_id: int, window: Window, wanted: Filter) -> sa
     """A query of the newest revision of every measurement whose window starts in the range."""
     inner = (
         sa.select(measurement)
-        .distinct(*IDENTITY)
+        .ext(distinct_on(*IDENTITY))
         .where(
             measurement.c.project_id == project_id,
             measurement.c.model_id == model_id,

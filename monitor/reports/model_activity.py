@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection
 
 from monitor.records import LIVE_LEG
@@ -175,7 +176,7 @@ def _read_deployments(
     query = (
         sa.select(seen.c.model_id, deployment.c.id, deployment.c.name, seen.c.began)
         .join(deployment, deployment.c.id == seen.c.deployment_id)
-        .distinct(seen.c.model_id)
+        .ext(distinct_on(seen.c.model_id))
         .order_by(seen.c.model_id, seen.c.began.desc(), deployment.c.id.desc())
     )
     for model_id, number, name, began_at in connection.execute(query):

@@ -9,10 +9,12 @@ from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
 from monitor.reports.alerts import OPEN_STATES
 from monitor.reports.database import reading
+from monitor.reports.measurements import IDENTITY
 from monitor.reports.model_activity import Activity, activities
 from monitor.reports.models import label_age
 from monitor.store.tables import alert, contract, job_window, measurement, model
@@ -179,7 +181,7 @@ def _alerts(
 def _models(connection: Connection, project_id: int) -> list[Any]:
     newest = (
         sa.select(contract.c.model_id, contract.c.body)
-        .distinct(contract.c.model_id)
+        .ext(distinct_on(contract.c.model_id))
         .where(contract.c.project_id == project_id)
         .order_by(contract.c.model_id, contract.c.version.desc())
         .subquery()
@@ -226,10 +228,17 @@ def _failed_checks(connection: Connection, project_id: int) -> dict[int, int]:
         newest.c.check_name == measurement.c.check_name,
         newest.c.window_end == measurement.c.window_end,
     )
-    query = (
-        sa.select(measurement.c.model_id, sa.func.count())
+    revisions = (
+        sa.select(measurement.c.model_id, measurement.c.state)
+        .ext(distinct_on(measurement.c.model_id, *IDENTITY))
         .join(newest, same)
-        .where(measurement.c.project_id == project_id, measurement.c.state == "failed")
-        .group_by(measurement.c.model_id)
+        .where(measurement.c.project_id == project_id)
+        .order_by(measurement.c.model_id, *IDENTITY, measurement.c.known_at.desc())
+        .subquery()
+    )
+    query = (
+        sa.select(revisions.c.model_id, sa.func.count())
+        .where(revisions.c.state == "failed")
+        .group_by(revisions.c.model_id)
     )
     return {row[0]: row[1] for row in connection.execute(query)}

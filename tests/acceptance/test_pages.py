@@ -1,0 +1,304 @@
+"""The four pages in a real browser, behind the real server, wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from monitor.reports.actions import acknowledge
+from monitor.reports.alerts import finding
+from tests.dashboard_seed import MODEL, PROJECT, STALE_MODEL
+from tests.seeded_database import SeededDatabase, database, own_database, postgres, seeded_template
+
+__all__ = ["database", "own_database", "postgres", "seeded_template"]
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no Chromium here: apt-get install chromium to run this test"
+    ),
+]
+
+ADDRESSES = {
+    "overview": ("overview", {}),
+    "model": ("model", {"model": MODEL}),
+    "column": ("column", {"model": MODEL, "column": "distance"}),
+    "odd-column": ("column", {"model": MODEL, "column": "price $ net $"}),
+    "alert": ("alert", {"alert": "1"}),
+    "model-without-numbers": ("model", {"model": STALE_MODEL}),
+}
+WORDS = {
+    "overview": ("1 page", "5 blind spots", "Reduce traffic", "System health"),
+    "model": ("Traffic and outcomes", "AUC by window", "Drift of all columns", "Calibration"),
+    "column": ("Distribution against the baseline", "cells that moved most", "Missing values"),
+    "odd-column": ("price $ net $", "cells that moved most"),
+    "alert": ("stands apart: 0.500 psi", "Runbook", "Never under 10 % of the traffic", "HTTP 503"),
+    "model-without-numbers": ("Too few rows for quality", "Drift could not be measured"),
+}
+CHARTS = {
+    "overview": 0,
+    "model": 6,
+    "column": 3,
+    "odd-column": 3,
+    "alert": 1,
+    "model-without-numbers": 1,
+}
+# Streamlit looks for its server under the page's own address first and is told 404; harmless.
+EXPECTED_MISSES = re.compile(r"/(model|column|alert|overview)/_stcore/(health|host-config)$")
+
+
+@dataclass
+class Watched:
+    """A page with everything it complained about."""
+
+    page: Page
+    problems: list[str] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, page: Page, server: str) -> Watched:
+        watched = cls(page)
+        page.on("pageerror", lambda error: watched.problems.append(str(error)))
+        page.on("console", watched._on_console)
+        page.on("request", lambda request: watched._on_request(request.url, server))
+        return watched
+
+    def _on_console(self, message) -> None:
+        if message.type == "error" and not EXPECTED_MISSES.search(message.location.get("url", "")):
+            self.problems.append(message.text)
+
+    def _on_request(self, url: str, server: str) -> None:
+        host = server.removeprefix("http://")
+        if not url.startswith((f"http://{host}", f"ws://{host}", "data:", "blob:")):
+            self.problems.append(f"a request left this server: {url}")
+
+
+@contextmanager
+def served(url: str) -> Iterator[str]:
+    """The dashboard as its own process; the address it answers at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "dashboards.server", "--port", str(port)]
+    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}) as process:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _wait_for(f"{address}/_stcore/health")
+            yield address
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def _wait_for(address: str) -> None:
+    for _ in range(200):
+        try:
+            with urllib.request.urlopen(address, timeout=1) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"{address} did not answer in 20 seconds")
+
+
+@pytest.fixture(scope="module")
+def server(database: SeededDatabase) -> Iterator[str]:
+    with served(database.url) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def pictures() -> Path:
+    """INFERWATCH_PICTURES keeps the pictures where a person can look at them."""
+    folder = os.environ.get("INFERWATCH_PICTURES")
+    if folder is None:
+        import tempfile
+
+        folder = tempfile.mkdtemp(prefix="inferwatch-pages-")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    return Path(folder)
+
+
+def visit(page: Page, server: str, path: str, **query: str) -> None:
+    """Open an address and wait until the script has run and its charts stand."""
+    page.goto(f"{server}/{path}?{urlencode({'project': PROJECT, **query})}")
+    page.locator("h1").first.wait_for(timeout=30_000)
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    """Wait until nothing runs any more. No wait_for_function: the policy forbids eval."""
+    quiet = 0
+    for _ in range(200):
+        page.wait_for_timeout(100)
+        busy = page.locator("[data-testid=stStatusWidget],[data-testid=stSkeleton]").count()
+        quiet = 0 if busy else quiet + 1
+        if quiet >= 6:
+            return
+    pytest.fail("the page did not come to rest in 20 seconds")
+
+
+def grown(page: Page, width: int) -> None:
+    """Make the window as high as the page, so that everything is drawn and in the picture."""
+    height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+    page.set_viewport_size({"width": width, "height": min(int(height) + 40, 9000)})
+    settled(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("name", list(ADDRESSES))
+def test_a_page_looks_right(
+    server: str, browser: Browser, pictures: Path, name: str, width: int, scheme: str
+):
+    if scheme == "dark" and name in ("odd-column", "model-without-numbers"):
+        pytest.skip("dark is looked at on the four main pages")
+    path, query = ADDRESSES[name]
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, timezone_id="UTC"
+    )
+    watched = Watched.open(context.new_page(), server)
+    page = watched.page
+    visit(page, server, path, **query)
+    grown(page, width)
+    page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png")
+    text = page.locator("[data-testid=stMain]").inner_text()
+    for part in WORDS[name]:
+        assert part in text
+    inner, outer, main = page.evaluate(
+        "(() => { const main = document.querySelector('[data-testid=stMain]');"
+        " return [document.documentElement.scrollWidth, window.innerWidth,"
+        " main.scrollWidth - main.clientWidth] })()"
+    )
+    assert inner <= outer
+    assert main <= 0
+    assert _clipped(page) == []
+    drawn = page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg")
+    assert drawn.count() == CHARTS[name]
+    assert page.locator("[data-testid=stException]").count() == 0
+    assert watched.problems == []
+    context.close()
+
+
+def _clipped(page: Page) -> list[str]:
+    """Texts that stick out of the window on the right."""
+    return page.evaluate(
+        "(() => [...document.querySelectorAll('[data-testid=stMain] p, [data-testid=stMain] h1,"
+        " [data-testid=stMain] h2, [data-testid=stMain] h3, [data-testid=stMain] canvas,"
+        " [data-testid=stMain] button')].filter(each => { const box = each.getBoundingClientRect();"
+        " return box.width > 0 && (box.right > window.innerWidth + 1 || box.left < -1)"
+        " && !each.closest('[data-testid=stDataFrame]') })"
+        ".map(each => each.innerText || each.tagName))()"
+    )
+
+
+def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str, browser: Browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    visit(page, server, "model", model=MODEL)
+    grown(page, 1440)
+    labels = page.evaluate(
+        "[...document.querySelectorAll('[data-testid=stVegaLiteChart]')].map(each =>"
+        " (each.getAttribute('aria-label') || '') + [...each.querySelectorAll('[aria-label]')]"
+        ".map(inner => inner.getAttribute('aria-label')).join(' '))"
+    )
+    assert len(labels) == 6
+    told = " ".join(labels)
+    assert "Requests a day by deployment" in told
+    assert "AUC by window of the prediction" in told
+    assert all(len(label) > 40 for label in labels)
+    tables = page.get_by_text("The same as a table")
+    assert tables.count() == 6
+    context.close()
+
+
+def test_the_way_from_the_overview_to_an_alert_and_its_column(server: str, browser: Browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    watched = Watched.open(context.new_page(), server)
+    page = watched.page
+    visit(page, server, "overview")
+    page.get_by_role("link", name="Open").first.click()
+    page.get_by_text("Your turn").wait_for(timeout=20_000)
+    settled(page)
+    assert "alert=1" in page.url
+    assert f"project={PROJECT}" in page.url
+    page.get_by_role("link", name="Column distance").click()
+    page.get_by_text("Distribution against the baseline").wait_for(timeout=20_000)
+    settled(page)
+    assert "column=distance" in page.url
+    page.reload()
+    page.get_by_text("Distribution against the baseline").wait_for(timeout=20_000)
+    assert watched.problems == []
+    context.close()
+
+
+def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: str, browser: Browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo")
+    page = context.new_page()
+    visit(page, server, "model", model=MODEL, **{"from": "2026-01-05", "to": "2026-01-06"})
+    assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stMain]").inner_text()
+    dates = page.locator("[data-testid=stDateInput]").inner_text()
+    assert "2026" in dates
+    assert "01" in dates
+    context.close()
+
+
+HOSTILE = (
+    "$x^2$ :smile: :material/home: :streamlit: :red[danger] **b** _i_ `c` ~~s~~ <b>b</b>"
+    " <img src=x onerror=alert(1)> ![i](https://evil.example/a.png) [l](javascript:alert(1))"
+    " https://evil.example www.evil.example eve@evil.example <- -> -- # h | a | b |"
+)
+
+
+def test_hostile_text_stays_text(own_database: SeededDatabase, browser: Browser):
+    """A name somebody typed is shown exactly, as text, on every page that tells it."""
+    number = own_database.seeded.alert_ids["deployment-contrast/distance"]
+    by = HOSTILE[:190]
+    own_database.ask(acknowledge, number, by, HOSTILE, own_database.now)
+    assert own_database.ask(finding, number).acknowledged_by == by
+    with served(own_database.url) as address:
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        watched = Watched.open(context.new_page(), address)
+        page = watched.page
+        visit(page, address, "alert", alert=str(number))
+        main = page.locator("[data-testid=stMain]")
+        text = main.inner_text().replace("\u2060", "")
+        assert HOSTILE in text
+        assert f"Taken on by {by}" in text
+        html = main.inner_html()
+        for trace in ("katex", "evil.example/a.png\"", "href=\"https://evil", "href=\"mailto",
+                      "href=\"javascript", "onerror"):  # fmt: skip
+            assert trace not in html.replace("&lt;img src=x onerror=alert(1)&gt;", "")
+        assert main.locator("img").count() == 0
+        assert watched.problems == []
+        context.close()
+
+
+def test_the_server_sends_its_headers_and_no_stack_trace(server: str):
+    with urllib.request.urlopen(f"{server}/") as answer:
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "server" not in headers
