@@ -6,7 +6,7 @@ its request id occurs at several, waits as an orphan.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from monitor.profiles.label_join import UnmatchedReason, join_labels
 from monitor.profiles.part import PartKind
 from monitor.store.baselines import current_binning
 from monitor.store.engine import Role, transaction
-from monitor.store.job_windows import Claim, finish, mark_due
+from monitor.store.job_windows import Claim, finish, mark_due, unfinished_windows
 from monitor.store.label_rows import keep_orphans
 from monitor.store.locks import blocks_locked
 from monitor.store.marks import LabelMark, delete_label_marks, read_label_marks
@@ -43,10 +43,12 @@ def join_waiting_labels(context: JobContext) -> JobReport:
         return JobReport()
     with transaction(context.engine, context.project_id, Role.WORKER) as connection:
         marks = read_label_marks(connection, context.project_id, context.model_id, 1)
-    if not marks:
+        left = unfinished_windows(connection, context.project_id, context.model_id, LABELS)
+    if not marks and not left:
         return JobReport()
-    start = Window.holding(context.now, Grain.HOUR).start
-    return run_claimed(context, LABELS, [start], _join, done_too=True)
+    # A run that failed or died is finished before the hour gets one of its own.
+    starts = left or [Window.holding(context.now, Grain.HOUR).start]
+    return run_claimed(context, LABELS, starts, _join, done_too=True)
 
 
 def _join(context: JobContext, held: Claim) -> None:
@@ -60,7 +62,7 @@ def _join(context: JobContext, held: Claim) -> None:
         if table.num_rows:
             _join_table(connection, context, table, marks)
         delete_label_marks(connection, [mark.id for mark in marks])
-        finish(connection, held, dict.fromkeys(held.starts, table.num_rows))
+        finish(connection, held, {held.starts[-1]: table.num_rows} if marks else {})
 
 
 def _read(context: JobContext, marks: Sequence[LabelMark]) -> pa.Table:
@@ -105,10 +107,8 @@ def _join_blocks(
     reasons = dict.fromkeys(several.tolist(), UnmatchedReason.AMBIGUOUS)
     usable = ~np.isin(label_of, several)
     label_of, block_of = label_of[usable], block_of[usable]
-    order = np.argsort(block_of, kind="stable")
-    touched, starts = np.unique(block_of[order], return_index=True)
     changed: Blocks = []
-    for number, mine in zip(touched.tolist(), np.split(label_of[order], starts[1:]), strict=True):
+    for number, mine in _by_block(block_of, label_of):
         key, block = blocks[number]
         wanted = np.unique(mine)
         result = join_labels(block, labels.take(wanted))
@@ -118,6 +118,14 @@ def _join_blocks(
         if result.block is not block:
             changed.append((key, result.block))
     return changed, matched, reasons
+
+
+def _by_block(block_of: Integers, label_of: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each block that some label may belong to, with the places of those labels."""
+    order = np.argsort(block_of, kind="stable")
+    touched, starts = np.unique(block_of[order], return_index=True)
+    if len(touched):
+        yield from zip(touched.tolist(), np.split(label_of[order], starts[1:]), strict=True)
 
 
 def _candidates(

@@ -75,6 +75,20 @@ def due_windows(
     return list(connection.scalars(query))
 
 
+def unfinished_windows(
+    connection: Connection, project_id: int, model_id: int, job: str
+) -> list[datetime]:
+    """Starts of windows that are not done, whether they run, wait or failed; oldest first."""
+    row = job_window.c
+    query = (
+        sa.select(row.window_start)
+        .where(row.project_id == project_id, row.model_id == model_id, row.job == job)
+        .where(row.state != "done")
+        .order_by(row.window_start)
+    )
+    return list(connection.scalars(query))
+
+
 def mark_due(
     connection: Connection,
     project_id: int,

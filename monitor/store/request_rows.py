@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
@@ -20,7 +22,9 @@ _COLUMNS = (
 )
 
 
-_LABEL_COLUMNS = "request_id, source, observed_at, arrived_at, event_time, leg, value, text"
+_LABEL_COLUMNS = (
+    "request_id, source, observed_at, arrived_at, event_time, leg, value, text, revision"
+)
 
 
 @contextmanager
@@ -72,7 +76,11 @@ def labels_of_batch(
     label_name: str,
     marks: Sequence[tuple[datetime, datetime, datetime]],
 ) -> pa.Table:
-    """Stored labels of some batches, each given by first and last observation and its arrival."""
+    """Stored labels of some batches, each given by first and last observation and its arrival.
+
+    Of several revisions with the same observation and arrival (one body said two things) only the
+    last is read: no time tells them apart.
+    """
     spans = " or ".join(
         f"(observed_at >= {literal(first)} and observed_at <= {literal(last)}"
         f" and arrived_at = {literal(arrived)})"
@@ -83,7 +91,18 @@ def labels_of_batch(
         f" and model_id = {int(model_id)} and label_name = {literal(label_name)} and ({spans})"
     )
     with bulk.transaction() as cursor:
-        return read(cursor, query).read_all()
+        return _last_revisions(read(cursor, query).read_all())
+
+
+def _last_revisions(labels: pa.Table) -> pa.Table:
+    values = labels.drop_columns(["revision"])
+    if labels.num_rows == 0 or pc.max(labels["revision"]).as_py() == 0:
+        return values
+    key = ["request_id", "source", "observed_at", "arrived_at"]
+    placed = labels.append_column("place", pa.array(np.arange(labels.num_rows)))
+    ordered = placed.sort_by([("revision", "ascending")])
+    last = ordered.group_by(key, use_threads=False).aggregate([("place", "last")])
+    return values.take(last["place_last"].combine_chunks().sort())
 
 
 def _chunks(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -118,3 +119,24 @@ def another(runner: Runner, database_url: str, worker: str) -> Iterator[Runner]:
     finally:
         bulk.close()
         engine.dispose()
+
+
+def run_together(runners: list[Runner], turns: int = 1) -> list[BaseException]:
+    """Run every runner's backlog at the same time; what went wrong."""
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(len(runners))
+
+    def work(mine: Runner) -> None:
+        barrier.wait(20)
+        try:
+            for _ in range(turns):
+                mine.catch_up()
+        except BaseException as error:  # noqa: BLE001 -- shown by the caller's assertion
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in runners]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failures
