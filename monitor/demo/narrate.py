@@ -75,10 +75,8 @@ def _quality(months: tuple[MonthQuality, ...]) -> Iterator[str]:
         return
     best = max(measured, key=lambda pair: pair[0])[1]
     worst = min(measured, key=lambda pair: pair[0])[1]
-    yield (
-        f"AUC is best in {best.month} with {_interval(best)} "
-        f"and worst in {worst.month} with {_interval(worst)}."
-    )
+    second = f" and worst in {worst.month} with {_interval(worst)}" if worst is not best else ""
+    yield f"AUC is best in {best.month} with {_interval(best)}{second}."
     errors = [
         (each.calibration_error, each.month)
         for each in months
@@ -86,10 +84,8 @@ def _quality(months: tuple[MonthQuality, ...]) -> Iterator[str]:
     ]
     if errors:
         low, high = min(errors), max(errors)
-        yield (
-            f"Scores are off by {low[0]:.3f} in {low[1]} "
-            f"and by {high[0]:.3f} in {high[1]} (calibration error)."
-        )
+        first = f"{low[0]:.3f} in {low[1]} and by " if low != high else ""
+        yield f"Scores are off by {first}{high[0]:.3f} in {high[1]} (calibration error)."
 
 
 def _drift(columns: tuple[ColumnDrift, ...]) -> Iterator[str]:
