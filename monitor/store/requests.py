@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -30,6 +31,7 @@ from monitor.store.bulk import (
 from monitor.windows import Grain
 
 ACCEPTED, DUPLICATE, CONFLICT = 0, 1, 2
+FIVE_MINUTES, HOUR = int(Grain.FIVE_MINUTES), int(Grain.HOUR)
 Codes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _STAGED = [("place", pa.int32()), ("status", pa.int16())]
@@ -88,9 +90,9 @@ def write_labels(bulk: BulkConnections, batch: LabelBatch) -> StoredRows:
 
 def _copy_requests(cursor: Any, batch: RequestBatch) -> StoredRows:
     done = StoredRows(None, batch.table.num_rows)
-    _note(cursor, "requests", batch.table, batch.rejections, done, batch.examples)
     if done.n:
-        execute(cursor, _mark_statement(batch.table, None))
+        marks = _mark_statement(batch.table, None)
+        _note(cursor, "requests", batch.table, batch.rejections, done, marks, batch.examples)
         copy_in(cursor, "request_log", batch.table, REQUEST_SCHEMA)
     return done
 
@@ -98,17 +100,17 @@ def _copy_requests(cursor: Any, batch: RequestBatch) -> StoredRows:
 def _stage_requests(cursor: Any, batch: RequestBatch) -> StoredRows:
     codes = _staged_codes(cursor, "request_stage", batch.table, REQUEST_STAGE, "absorb_requests")
     done = StoredRows(codes, batch.table.num_rows)
-    _note(cursor, "requests", batch.table, batch.rejections, done, batch.examples)
-    if (codes == ACCEPTED).any():
-        execute(cursor, _mark_statement(batch.table, codes == ACCEPTED))
+    accepted = codes == ACCEPTED
+    marks = _mark_statement(batch.table, accepted) if accepted.any() else None
+    _note(cursor, "requests", batch.table, batch.rejections, done, marks, batch.examples)
     return done
 
 
 def _copy_labels(cursor: Any, batch: LabelBatch) -> StoredRows:
     done = StoredRows(None, batch.table.num_rows)
-    _note(cursor, "labels", batch.table, batch.rejections, done)
     if done.n:
-        execute(cursor, _label_mark_statement(batch.table))
+        marks = _label_mark_statement(batch.table)
+        _note(cursor, "labels", batch.table, batch.rejections, done, marks)
         copy_in(cursor, "label", batch.table, LABEL_SCHEMA)
     return done
 
@@ -116,9 +118,9 @@ def _copy_labels(cursor: Any, batch: LabelBatch) -> StoredRows:
 def _stage_labels(cursor: Any, batch: LabelBatch) -> StoredRows:
     codes = _staged_codes(cursor, "label_stage", batch.table, LABEL_STAGE, "absorb_labels")
     done = StoredRows(codes, batch.table.num_rows)
-    _note(cursor, "labels", batch.table, batch.rejections, done)
-    if (codes == ACCEPTED).any():
-        execute(cursor, _label_mark_statement(batch.table.filter(pa.array(codes == ACCEPTED))))
+    accepted = batch.table.filter(pa.array(codes == ACCEPTED))
+    marks = _label_mark_statement(accepted) if accepted.num_rows else None
+    _note(cursor, "labels", batch.table, batch.rejections, done, marks)
     return done
 
 
@@ -146,17 +148,18 @@ def _note(
     table: pa.Table,
     rejections: tuple[Rejection, ...],
     done: StoredRows,
+    marks: str | None,
     examples: tuple[ViolationExample, ...] = (),
 ) -> None:
-    """Count the batch, and keep its rejections and examples, in the batch's own transaction."""
-    if not done.n:
-        return
+    """Count and mark the batch, and keep its rejections and examples, in its own transaction."""
     project, model = table["project_id"][0].as_py(), table["model_id"][0].as_py()
     received = table["received_at" if kind == "requests" else "arrived_at"][0].as_py()
     counts = [done.count(code) for code in (ACCEPTED, DUPLICATE, CONFLICT)]
-    count_batch(
-        cursor, project, model, kind, received, (*counts, len(rejections), count_violations(table))
+    counted = _count_statement(
+        project, model, kind, received, (*counts, len(rejections), count_violations(table))
     )
+    # One statement for both: each would cost its own two round trips.
+    execute(cursor, counted if marks is None else f"with counted as ({counted}) {marks}")
     if rejections or examples:
         keep_evidence(cursor, project, model, kind, received, rejections, examples)
 
@@ -164,12 +167,19 @@ def _note(
 def count_batch(
     cursor: Any, project: int, model: int, kind: str, received: datetime, counts: tuple[int, ...]
 ) -> None:
-    """A row that says what became of a body; the counts in the order of the columns below."""
+    """Keep a row that says what became of a body: accepted, duplicate, conflict, rejected and
+    violations.
+    """
+    execute(cursor, _count_statement(project, model, kind, received, counts))
+
+
+def _count_statement(
+    project: int, model: int, kind: str, received: datetime, counts: tuple[int, ...]
+) -> str:
     values = ", ".join(literal(value) for value in (project, model, kind, received, *counts))
-    execute(
-        cursor,
+    return (
         "insert into intake_batch (project_id, model_id, kind, received_at, accepted, duplicate,"
-        f" conflict, rejected, violations) values ({values})",
+        f" conflict, rejected, violations) values ({values})"
     )
 
 
@@ -239,14 +249,17 @@ def _mark_statement(table: pa.Table, kept: np.ndarray[Any, np.dtype[np.bool_]] |
     moments = _micros(table["event_time"])
     moments = moments if kept is None else moments[kept]
     head = ", ".join(literal(table[name][0].as_py()) for name in ("project_id", "model_id", "leg"))
-    rows = []
-    for grain in (Grain.FIVE_MINUTES, Grain.HOUR):
-        starts, counts = np.unique(moments // (int(grain) * 1_000_000), return_counts=True)
-        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-            rows.append(f"({head}, {int(grain)}, to_timestamp({start * int(grain)}), {count})")
+    starts, counts = np.unique(moments // (FIVE_MINUTES * 1_000_000), return_counts=True)
+    windows: Counter[tuple[int, int]] = Counter()
+    for start, count in zip((starts * FIVE_MINUTES).tolist(), counts.tolist(), strict=True):
+        windows[FIVE_MINUTES, start] += count
+        windows[HOUR, start - start % HOUR] += count
+    rows = ", ".join(
+        f"({head}, {grain}, to_timestamp({start}), {count})"
+        for (grain, start), count in sorted(windows.items())
+    )
     return (
-        "insert into intake_mark (project_id, model_id, leg, grain, window_start, n) values "
-        + ", ".join(rows)
+        f"insert into intake_mark (project_id, model_id, leg, grain, window_start, n) values {rows}"
     )
 
 
