@@ -16,6 +16,7 @@ from monitor.intake.arrow_values import (
     is_readable,
     is_text,
     read_times,
+    rows_longer_than,
     rows_with_nul,
     to_doubles,
     without,
@@ -68,8 +69,7 @@ def _put_integers(grid: Grid, plan: ColumnPlan, array: pa.Array) -> None:
 def _put_texts(grid: Grid, plan: ColumnPlan, texts: pa.StringArray, hash_key: bytes) -> None:
     limit = text_limit(plan.column)
     if limit is not None and plan.column.type is not ColumnType.TIMESTAMP:
-        lengths = pc.utf8_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(lengths > limit)
+        rows = rows_longer_than(texts, limit)
         if len(rows):
             grid.violate(plan, rows, ViolationReason.TOO_LONG, texts)
             texts = without(texts, rows)

@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from monitor.intake.arrow_values import Rows, is_readable, is_text, read_times, rows_with_nul
+from monitor.intake.arrow_values import (
+    Rows,
+    byte_lengths,
+    is_readable,
+    is_text,
+    read_times,
+    rows_longer_than,
+    rows_with_nul,
+)
 from monitor.intake.envelope import (
     OUTCOMES,
     Refusal,
@@ -67,9 +74,9 @@ def read_ids(
         for row, value in enumerate(python_values(array)):
             refusals[row] = id_refusal(value) or _NOT_TEXT
         return pa.nulls(len(array), pa.string())
-    lengths = pc.utf8_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    suspects = np.flatnonzero((lengths == 0) | (lengths > MAX_ID_LENGTH))
-    for row in {*suspects.tolist(), *rows_with_nul(array).tolist()}:
+    missing = np.flatnonzero((byte_lengths(array) == 0) | is_null(array))
+    suspects = (missing, rows_longer_than(array, MAX_ID_LENGTH), rows_with_nul(array))
+    for row in {int(row) for rows in suspects for row in rows}:
         refusal = id_refusal(array[row].as_py())
         if refusal is not None:
             refusals[row] = refusal

@@ -116,6 +116,21 @@ def _holds_zero_byte(texts: pa.StringArray) -> bool:
     return data is not None and data.size > 0 and b"\0" in data.to_pybytes()
 
 
+def rows_longer_than(texts: pa.StringArray, limit: int) -> Rows:
+    """Rows of more than `limit` characters. Bytes are looked at first: there are never fewer."""
+    if len(texts) == 0 or byte_lengths(texts).max() <= limit:
+        return _NONE
+    lengths = pc.utf8_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
+    return np.flatnonzero(lengths > limit)
+
+
+def byte_lengths(texts: pa.StringArray) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """UTF-8 bytes of each text; anything may stand under nulls."""
+    count = len(texts) + 1
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, count, texts.offset * 4)
+    return np.diff(offsets)
+
+
 def without(texts: pa.StringArray, rows: Rows) -> pa.StringArray:
     """The texts with null in these rows."""
     if not len(rows):
@@ -162,11 +177,15 @@ def _unpacked(array: pa.Array) -> pa.Array:
 
 
 def _microseconds(array: pa.Array) -> Times:
+    if len(array) == 0:
+        return Times(np.zeros(0, "i8"), np.zeros(0, "u1"))
     cut = array.type.unit == "ns"
     try:
         whole = array.cast(MICROSECOND, safe=not cut)
     except pa.ArrowInvalid:  # seconds beyond what microseconds can hold
         faults = np.where(is_null(array), TimeFault.NONE, TimeFault.BAD)
         return Times(np.zeros(len(array), "i8"), faults.astype("u1"))
-    micros = whole.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    micros = np.frombuffer(whole.buffers()[1], np.int64, len(whole), whole.offset * 8)
+    if whole.null_count:
+        micros = np.where(is_null(whole), 0, micros)
     return Times(micros, np.zeros(len(array), "u1"))

@@ -1,7 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.errors import RequestRefused
@@ -62,6 +62,7 @@ def test_a_stream_that_was_cut_off_is_refused() -> None:
         assert refused(whole[:cut]) == (400, "unreadable")
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=6))
 def test_changed_bytes_are_read_or_refused(changes: list[tuple[int, int]]) -> None:
     body = bytearray(stream(TABLE, "zstd"))

@@ -2,7 +2,7 @@ import contextlib
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.strictjson import (
@@ -72,6 +72,7 @@ def test_an_array_that_does_not_balance_is_refused(body: bytes) -> None:
         split_array(body)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='[]{},:"\\u0 1e-', max_size=40).map(str.encode))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     for read in (loads, split_array):
@@ -79,6 +80,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
             read(body)
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec=None, exclude_categories=()), max_size=300))
 def test_visible_text_can_be_stored(text: str) -> None:
     shown = visible(text, 100)

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.intake.times import FEW, TimeFault, micros_of, parse_times, read_moment
@@ -68,6 +68,7 @@ def test_a_time_without_a_zone_is_never_guessed(text: str) -> None:
     assert parse_times(pa.array([text])).faults.tolist() == [TimeFault.WITHOUT_ZONE]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(
