@@ -8,17 +8,15 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from pydantic import TypeAdapter
 from sqlalchemy.engine import Connection, Engine
 
+from monitor.contract import parse_duration
 from monitor.deployment import Tags, differing_groups
 from monitor.errors import UnknownSubject
 from monitor.reports.database import reading
 from monitor.reports.profile_cover import COUNTED_PARTS, live_all
 from monitor.store.tables import contract, deployment, model, profile
 from monitor.windows import Grain
-
-_LENGTH_OF_TIME = TypeAdapter(timedelta)
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def deployments(engine: Engine, project_id: int, model_id: int) -> tuple[Deploym
 def label_age(body: Mapping[str, Any]) -> timedelta | None:
     """The longest a label may take, from a stored contract; None when it declares no label."""
     label = body.get("label")
-    return _LENGTH_OF_TIME.validate_python(label["max_age"]) if label else None
+    return parse_duration(label["max_age"]) if label else None
 
 
 def _seen(

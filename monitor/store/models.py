@@ -10,11 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from monitor.contract import ColumnType, Contract
+from monitor.contract import Contract
 from monitor.deployment import Tags
-from monitor.errors import UnknownSubject
-from monitor.layout import Layout, Slot, extend
+from monitor.errors import ConfigurationError, Problem, UnknownSubject
+from monitor.layout import Layout, extend
 from monitor.store.tables import contract, deployment, model
+from monitor.store.views import make_view, view_name
 
 MAX_NEW_DEPLOYMENTS_A_DAY = 200
 OVERFLOW_DIGEST = "overflow"
@@ -58,7 +59,7 @@ def apply_contract(
             applied_by=by,
         )
     )
-    _make_view(connection, project_id, model_id, wanted, layout)
+    make_view(connection, project_id, model_id, wanted, layout)
     return version
 
 
@@ -158,10 +159,19 @@ def deployment_tags(connection: Connection, project_id: int, model_id: int) -> d
 
 
 def _ensure_model(connection: Connection, project_id: int, wanted: Contract) -> int:
+    _refuse_shared_view(connection, project_id, wanted.model)
     facts = {"owner": wanted.owner, "purpose": wanted.purpose, "risk_tier": wanted.risk_tier.value}
     statement = insert(model).values(project_id=project_id, name=wanted.model, **facts)
     statement = statement.on_conflict_do_update(index_elements=["project_id", "name"], set_=facts)
     return int(connection.scalar(statement.returning(model.c.id)))
+
+
+def _refuse_shared_view(connection: Connection, project_id: int, name: str) -> None:
+    others = [one for one in model_names(connection, project_id) if one != name]
+    taken = [one for one in others if view_name(one) == view_name(name)]
+    if taken:
+        what = f"{name!r} and the model {taken[0]!r} would share the view {view_name(name)}"
+        raise ConfigurationError("contract", [Problem("model", f"{what}; choose another name")])
 
 
 def _newest(connection: Connection, project_id: int, model_id: int) -> Any:
@@ -171,51 +181,3 @@ def _newest(connection: Connection, project_id: int, model_id: int) -> Any:
         .order_by(contract.c.version.desc())
         .limit(1)
     ).one_or_none()
-
-
-def view_name(model_name: str) -> str:
-    """Name of the readable view of a model's requests."""
-    return "log_" + model_name.replace("-", "_").replace(".", "_")
-
-
-def _make_view(
-    connection: Connection, project_id: int, model_id: int, wanted: Contract, layout: Layout
-) -> None:
-    quote = connection.dialect.identifier_preparer.quote_identifier
-    schema = quote(f"project_{project_id}")
-    view = f"{schema}.{quote(view_name(wanted.model))}"
-    columns = ",\n  ".join(
-        f"{_expression(slot)} as {quote(slot.name)}" for slot in layout.active_slots()
-    )
-    connection.execute(sa.text(f"create schema if not exists {schema}"))
-    connection.execute(
-        sa.text(f"grant usage on schema {schema} to inferwatch_dashboard, inferwatch_export")
-    )
-    connection.execute(sa.text(f"drop view if exists {view}"))
-    # Numbers are our own integers, names are quoted: nothing here is taken from a request.
-    definition = (
-        f"create view {view} as select request_id, event_time, leg, deployment_id, outcome,"
-        f" outcome_reason, received_at, contract_version, violations,\n  {columns}\n"
-        f"from public.request_log where project_id = {project_id} and model_id = {model_id}"
-        f" and project_id = nullif(current_setting('app.project', true), '')::int"
-    )
-    connection.exec_driver_sql(definition.replace("%", "%%"))
-    connection.execute(
-        sa.text(f"grant select on {view} to inferwatch_dashboard, inferwatch_export")
-    )
-
-
-def _expression(slot: Slot) -> str:
-    if slot.type is ColumnType.BOOLEAN:
-        return f"(numbers[{slot.number_start + 1}] <> 0)"
-    if slot.type is ColumnType.INTEGER:
-        return f"numbers[{slot.number_start + 1}]::bigint"
-    if slot.type is ColumnType.TIMESTAMP:
-        return f"to_timestamp(numbers[{slot.number_start + 1}])"
-    if slot.number_width > 1 or slot.type in (ColumnType.VECTOR, ColumnType.CLASS_SCORES):
-        return f"numbers[{slot.number_start + 1}:{slot.number_start + slot.number_width}]"
-    if slot.type is ColumnType.RANKED_LIST:
-        return f"texts[{slot.text_start + 1}:{slot.text_start + slot.text_width}]"
-    if slot.text_width:
-        return f"texts[{slot.text_start + 1}]"
-    return f"numbers[{slot.number_start + 1}]"
