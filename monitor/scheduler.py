@@ -19,7 +19,9 @@ from sqlalchemy.engine import Engine
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
 from monitor.jobs.keep_house import (
     beat,
+    drop_expired_labels,
     drop_expired_requests,
+    forget_samples,
     give_up_halves,
     give_up_orphans,
     prepare_partitions,
@@ -88,11 +90,14 @@ class Worker:
         now = utc_now()
         prepare_partitions(self.engine, now)
         models = [m for _, number in self.runner.projects() for m in self.runner.models(number)]
-        dropped = drop_expired_requests(self.engine, models, now)
-        if dropped:
-            log.info("retention dropped days=%d oldest=%s", len(dropped), dropped[0].date())
+        for what, drop in (("request days", drop_expired_requests),
+                           ("label months", drop_expired_labels)):  # fmt: skip
+            dropped = drop(self.engine, models, now)
+            if dropped:
+                log.info("retention dropped %s=%d oldest=%s", what, len(dropped), dropped[0].date())
         for model in models:
             with transaction(self.engine, model.project_id, Role.WORKER) as connection:
+                forget_samples(connection, model, now)
                 give_up_orphans(connection, model, now)
                 give_up_halves(connection, now)
 

@@ -11,8 +11,9 @@ from sqlalchemy.engine import Connection, Engine
 from monitor.store.engine import Role, transaction
 from monitor.store.label_rows import forget_old_orphans
 from monitor.store.models import ModelContext
-from monitor.store.partitions import drop_request_days, prepare_ahead
-from monitor.store.tables import heartbeat, intake_half
+from monitor.store.partitions import drop_label_months, drop_request_days, prepare_ahead
+from monitor.store.tables import heartbeat, intake_half, sample
+from monitor.windows import Grain, Window
 
 FORGOTTEN_AFTER = timedelta(days=1)
 
@@ -35,6 +36,30 @@ def drop_expired_requests(
     keep = max(model.contract.retention.requests for model in models)
     days = drop_request_days(engine, (now - keep).astimezone(UTC).date())
     return [datetime(day.year, day.month, day.day, tzinfo=UTC) for day in days]
+
+
+def drop_expired_labels(
+    engine: Engine, models: list[ModelContext], now: datetime
+) -> list[datetime]:
+    """Drop months of labels that no model's retention keeps any more."""
+    if not models:
+        return []
+    keep = max(model.contract.retention.labels for model in models)
+    months = drop_label_months(engine, (now - keep).astimezone(UTC).date())
+    return [datetime(month.year, month.month, 1, tzinfo=UTC) for month in months]
+
+
+def forget_samples(connection: Connection, model: ModelContext, now: datetime) -> int:
+    """Samples hold values of requests and expire with them; how many were forgotten."""
+    before = now - model.contract.retention.requests
+    row = sample.c
+    return connection.execute(
+        sa.delete(sample).where(
+            row.project_id == model.project_id,
+            row.model_id == model.model_id,
+            row.day < Window.holding(before, Grain.DAY).start,
+        )
+    ).rowcount
 
 
 def give_up_orphans(connection: Connection, model: ModelContext, now: datetime) -> int:

@@ -6,6 +6,7 @@ roll-ups, says which checks are due, demands its fence and deletes exactly the m
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,9 +46,10 @@ from monitor.store.profile_rows import (
     segments,
     write_profiles,
 )
-from monitor.store.request_rows import request_chunks
+from monitor.store.request_rows import expired_windows, request_chunks
 from monitor.windows import Grain
 
+log = logging.getLogger("inferwatch.jobs")
 WINDOWS_AT_ONCE = 24 * 14
 NO_BINNING = 0
 
@@ -84,15 +86,28 @@ def _profile(context: JobContext, held: Claim) -> None:
         transaction(context.engine, project, Role.WORKER, snapshot=True) as connection,
     ):
         marks = read_marks(connection, project, model, int(Grain.HOUR), held.starts)
-        needed = sorted(marks.rows)
+        needed = without_expired(connection, context, sorted(marks.rows), Grain.HOUR)
         if needed:
             binning = binning_for(connection, context)
             gathered = _gather(connection, context, needed, binning)
             _say_what_is_due(connection, context, needed)
-            delete_marks(connection, marks.ids)
             finish(connection, held, {start: gathered.rows.get(start, 0) for start in needed})
         else:
             finish(connection, held, {})
+        delete_marks(connection, marks.ids)
+
+
+def without_expired(
+    connection: Connection, context: JobContext, starts: list[datetime], grain: Grain
+) -> list[datetime]:
+    """Windows that can be counted again: not those whose rows retention has dropped."""
+    expired = expired_windows(connection, context.project_id, context.model_id, starts, grain)
+    if expired:
+        log.warning(
+            "late requests left out, the window's other requests have expired windows=%d oldest=%s",
+            len(expired), min(expired).isoformat(),
+        )  # fmt: skip
+    return [start for start in starts if start not in expired]
 
 
 def _gather(

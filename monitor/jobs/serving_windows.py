@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.grouping import GroupKey, group_rows
 from monitor.jobs.names import SERVING
+from monitor.jobs.profile_windows import without_expired
 from monitor.profiles.part import Part, PartKind, merge
 from monitor.profiles.rows import RequestRows
 from monitor.profiles.serving import build_serving_parts
@@ -38,10 +39,11 @@ def _profile(context: JobContext, held: Claim) -> None:
     project, model, grain = context.project_id, context.model_id, int(Grain.FIVE_MINUTES)
     with transaction(context.engine, project, Role.WORKER, snapshot=True) as connection:
         marks = read_marks(connection, project, model, grain, held.starts)
-        parts = _gather(connection, context, sorted(marks.rows))
+        needed = without_expired(connection, context, sorted(marks.rows), Grain.FIVE_MINUTES)
+        parts = _gather(connection, context, needed)
         write_profiles(connection, project, model, _stored(context, parts))
         delete_marks(connection, marks.ids)
-        finish(connection, held, marks.rows)
+        finish(connection, held, {start: marks.rows[start] for start in needed})
 
 
 def _gather(

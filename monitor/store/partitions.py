@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
-from monitor.store.engine import Role, transaction
+from monitor.store.engine import Role, sqlstate_of, transaction
 
 DAYS_AHEAD = 14
 DAYS_BEHIND = 35
 LOCK_NOT_AVAILABLE = "55P03"
+WRONG_STATE = "55000"
+"""Another process is detaching a partition of the same table."""
 
 
 def request_days(connection: Connection) -> set[date]:
@@ -53,11 +56,52 @@ def drop_request_days(engine: Engine, before: date) -> list[date]:
     """Detach and drop partitions of days before this one; those done.
 
     Detached concurrently first: a plain DROP would wait behind an open read and stop every COPY
-    behind it. A partition that a reader holds for too long stays for the next run.
+    behind it. What a reader holds for too long stays for the next run, half detached or not.
     """
+    return _drop_old(engine, "request_log", before)
+
+
+def drop_label_months(engine: Engine, before: date) -> list[date]:
+    """Detach and drop label partitions of months before the month of this day; those done."""
+    return _drop_old(engine, "label", before.replace(day=1))
+
+
+def _drop_old(engine: Engine, parent: str, before: date) -> list[date]:
     with transaction(engine, None, Role.OWNER) as connection:
-        old = sorted(day for day in request_days(connection) if day < before)
-    return [day for day in old if _detach_and_drop(engine, f"request_log_{day:%Y%m%d}")]
+        pieces = [piece for piece in _pieces(connection, parent) if piece.first < before]
+    done: list[date] = []
+    # One detachment that was begun stops all others, so it is brought to its end first.
+    for piece in sorted(pieces, key=lambda piece: (not piece.detach_begun, piece.first)):
+        if not _detach_and_drop(engine, parent, piece):
+            break
+        done.append(piece.first)
+    return sorted(done)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A partition, or a table that was one: its first day and how far its detachment is."""
+
+    name: str
+    first: date
+    attached: bool
+    detach_begun: bool
+
+
+def _pieces(connection: Connection, parent: str) -> list[_Piece]:
+    query = sa.text(
+        "select c.relname, i.inhrelid is not null, coalesce(i.inhdetachpending, false)"
+        " from pg_class c left join pg_inherits i"
+        "   on i.inhrelid = c.oid and i.inhparent = to_regclass('public.' || :parent)"
+        " where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'"
+        "   and c.relname ~ ('^' || :parent || '_[0-9]{6}([0-9]{2})?$')"
+    )
+    found = []
+    for name, attached, begun in connection.execute(query, {"parent": parent}):
+        digits = name.rpartition("_")[2]
+        first = date(int(digits[:4]), int(digits[4:6]), int(digits[6:] or 1))
+        found.append(_Piece(name, first, attached, begun))
+    return found
 
 
 def _ensure(engine: Engine, function: str, day: date, role: Role) -> bool:
@@ -65,16 +109,17 @@ def _ensure(engine: Engine, function: str, day: date, role: Role) -> bool:
         return bool(connection.scalar(sa.text(f"select {function}(:day)"), {"day": day}))
 
 
-def _detach_and_drop(engine: Engine, name: str) -> bool:
+def _detach_and_drop(engine: Engine, parent: str, piece: _Piece) -> bool:
+    how = "finalize" if piece.detach_begun else "concurrently"
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(sa.text("set lock_timeout = '2s'"))
         try:
-            connection.execute(
-                sa.text(f'alter table request_log detach partition "{name}" concurrently')
-            )
-            connection.execute(sa.text(f'drop table "{name}"'))
+            if piece.attached:
+                detach = f'alter table {parent} detach partition "{piece.name}" {how}'
+                connection.execute(sa.text(detach))
+            connection.execute(sa.text(f'drop table if exists "{piece.name}"'))
         except OperationalError as error:
-            if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+            if sqlstate_of(error) not in (LOCK_NOT_AVAILABLE, WRONG_STATE):
                 raise
             return False
         finally:

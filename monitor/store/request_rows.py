@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from monitor.profiles.part import PartKind
 from monitor.store.bulk import BulkConnections, execute, literal, read
 from monitor.windows import Grain, Window
 
@@ -54,6 +55,36 @@ def request_chunks(
         execute(cursor, "set transaction isolation level repeatable read")
         execute(cursor, f"set transaction snapshot {literal(snapshot)}")
         yield _chunks(read(cursor, query))
+
+
+def expired_windows(
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    starts: Sequence[datetime],
+    grain: Grain,
+) -> set[datetime]:
+    """Windows of these that were profiled from more rows than are there now.
+
+    Requests are never changed or deleted but by retention, so what is left of such a window can't
+    take the place of its profile.
+    """
+    query = sa.text(
+        "select p.window_start from profile p where p.project_id = :project and p.model_id = :model"
+        " and p.part = :serving and p.grain = :grain and p.segment_id = 0 and p.binning_id = 0"
+        " and p.window_start = any(:starts) group by p.window_start"
+        " having sum(p.n) > (select count(*) from request_log r where r.project_id = :project"
+        "   and r.model_id = :model and r.event_time >= p.window_start"
+        "   and r.event_time < p.window_start + make_interval(secs => :grain))"
+    )
+    values = {
+        "project": project_id,
+        "model": model_id,
+        "serving": int(PartKind.SERVING),
+        "grain": int(grain),
+        "starts": list(starts),
+    }
+    return set(connection.scalars(query, values)) if starts else set()
 
 
 def first_requests(
