@@ -1,0 +1,198 @@
+"""The benchmarks' own parts that time nothing: figures, tables, files, command lines, material."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from rich.console import Console
+
+from benchmarks import drift, intake
+from benchmarks.bodies import arrow_bodies, ndjson_bodies, sliced, with_repeats
+from benchmarks.data import (
+    CATEGORIES,
+    NUMBERS,
+    benchmark_contract,
+    event_times,
+    make_columns,
+    request_ids,
+)
+from benchmarks.processes import cpu_seconds, family, parent
+from benchmarks.stored_rows import with_envelope
+from benchmarks.table import Bar, bars_json, plain, show_bars, write_json, written
+from benchmarks.timing import Results, Run, Spread, alternate
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def results(**seconds: list[float]) -> Results:
+    """Runs of 100 rows each."""
+    runs = {name: [Run(one, 100) for one in values] for name, values in seconds.items()}
+    return Results(runs, [0.5] * len(next(iter(seconds.values()))))
+
+
+def test_ratios_are_taken_round_by_round() -> None:
+    found = results(ours=[1.0, 2.0, 9.0], other=[2.0, 4.0, 9.0])
+    assert found.rate_ratio("ours", "other") == Spread(2.0, 1.0, 2.0)
+    assert found.time_ratio("ours", "other") == Spread(0.5, 0.5, 1.0)
+    assert found.rate("ours") == Spread(50.0, 100 / 9, 100.0)
+
+
+def test_every_contender_runs_once_a_round_and_another_one_begins() -> None:
+    ran: list[str] = []
+
+    def contender(name: str) -> Callable[[], Run]:
+        def run() -> Run:
+            ran.append(name)
+            return Run(1.0, 1)
+
+        return run
+
+    heard: list[tuple[int, str]] = []
+    found = alternate(
+        {name: contender(name) for name in "abc"},
+        2,
+        lambda number, name: heard.append((number, name)),
+    )
+    assert ran == ["a", "b", "c", "b", "c", "a"]
+    assert heard == [(1, "a"), (1, "b"), (1, "c"), (2, "b"), (2, "c"), (2, "a")]
+    assert [len(found.runs[name]) for name in "abc"] == [2, 2, 2]
+    assert len(found.loads) == 2
+
+
+@pytest.mark.parametrize(
+    ("median", "at_least", "held"),
+    [(0.5, True, True), (0.499, True, False), (0.5, False, True), (0.501, False, False)],
+)
+def test_a_bar_is_held_by_the_median(median: float, at_least: bool, held: bool) -> None:
+    bar = Bar("key", "what", Spread(median, 0.0, 9.0), 0.5, at_least)
+    assert bar.held is held
+    assert bar.wanted == ("≥ 0.5" if at_least else "≤ 0.5")
+
+
+def test_json_has_every_ratio_under_its_key_with_range_and_verdict(tmp_path: Path) -> None:
+    bars = [Bar("read_ratio", "", Spread(1.234567, 1.0, 2.5), 2, at_least=False)]
+    file = tmp_path / "new folder" / "results.json"
+    write_json(file, {**bars_json(bars), **results(a=[1.0]).as_json()})
+    assert json.loads(file.read_text()) == {
+        "read_ratio": 1.2346,
+        "bars": {"read_ratio": {"low": 1.0, "high": 2.5, "bar": "≤ 2", "held": True}},
+        "load_average": [0.5],
+        "runs": {"a": [{"seconds": 1.0, "rows": 100}]},
+    }
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_the_table_says_what_is_not_held() -> None:
+    output = StringIO()
+    bars = [
+        Bar("a", "kept", Spread(3.0, 2.0, 4.0), 2),
+        Bar("b", "missed", Spread(1.0, 0.5, 1.5), 2),
+    ]
+    show_bars(Console(file=output, width=100), "Ratios", bars)
+    kept, missed = (line for line in output.getvalue().splitlines() if "≥ 2" in line)
+    assert "kept" in kept
+    assert "3.00 [2.00–4.00]" in kept
+    assert "NOT" not in kept
+    assert "NOT held" in missed
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(12_345.6, "12,346"), (99.94, "99.9"), (9.994, "9.99"), (0.128, "0.13")]
+)
+def test_figures_have_about_three_digits(value: float, text: str) -> None:
+    assert plain(value) == text
+    assert written(Spread(value, value, value), "ms") == f"{text} [{text}–{text}] ms"
+
+
+def test_command_line_of_drift() -> None:
+    plain_run = drift.parse([])
+    assert (plain_run.rows, plain_run.rounds, plain_run.json) == (1_000_000, 3, None)
+    assert plain_run.small_reference_rows == 20_000
+    quick = drift.parse(["--quick", "--json", "out.json"])
+    assert (quick.rows, quick.rounds, quick.json) == (50_000, 1, Path("out.json"))
+    assert quick.evidently_rows <= quick.rows
+    assert drift.parse(["--rows", "1000"]).evidently_rows == 1_000
+    assert drift.parse(["--database-url", "postgresql://x"]).database_url == "postgresql://x"
+
+
+def test_command_line_of_intake() -> None:
+    plain_run = intake.parse([])
+    assert (plain_run.batches, plain_run.workers, plain_run.rounds) == (100, 2, 5)
+    quick = intake.parse(["--quick"])
+    assert (quick.batches, quick.rounds) == (20, 1)
+    assert intake.parse(["--batches", "1"]).batches == 2
+
+
+@pytest.mark.parametrize("module", [drift, intake])
+def test_no_rounds_are_refused(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        module.parse(["--rounds", "0"])
+    assert "--rounds is at least 1" in capsys.readouterr().err
+
+
+def test_rows_have_the_promised_columns_and_nulls() -> None:
+    table = make_columns(20_000, seed=5)
+    assert table.equals(make_columns(20_000, seed=5))
+    assert not table.equals(make_columns(20_000, seed=6))
+    assert table.column_names == [column.name for column in benchmark_contract().columns]
+    numbers = [name for name in table.column_names if pa.types.is_floating(table[name].type)]
+    texts = [name for name in table.column_names if pa.types.is_string(table[name].type)]
+    assert (len(numbers), len(texts)) == (NUMBERS, CATEGORIES)
+    for name in table.column_names:
+        assert 0.01 < table[name].null_count / 20_000 < 0.03
+    assert {len(table[name].unique().drop_null()) for name in texts} == {12}
+
+
+def sent(n: int) -> pa.Table:
+    """Rows as a sender has them."""
+    return with_envelope(make_columns(n, 1), request_ids(n, 2), event_times(n, START, 3_600), 7)
+
+
+def test_bodies_hold_every_row_once() -> None:
+    tables = sliced(sent(25), 10)
+    assert [table.num_rows for table in tables] == [10, 10, 5]
+    lines = ndjson_bodies(tables)
+    records = [json.loads(line) for body in lines.bodies for line in body.splitlines()]
+    assert (lines.rows, lines.new, len(records)) == (25, 25, 25)
+    assert len({record["request_id"] for record in records}) == 25
+    assert records[0]["event_time"] == "2026-03-01T00:00:00Z"
+    assert records[0]["deployment"] == 7
+    streams = arrow_bodies(tables, new=20)
+    read = [pa.ipc.open_stream(body).read_all() for body in streams.bodies]
+    assert pa.concat_tables(read).to_pylist() == pa.concat_tables(tables).to_pylist()
+    assert (streams.rows, streams.new) == (25, 20)
+
+
+def test_repeats_come_from_the_body_before() -> None:
+    tables = sliced(sent(300), 100)
+    mixed = with_repeats(tables, 0.02)
+    ids = [set(table["request_id"].to_pylist()) for table in mixed]
+    assert [table.num_rows for table in mixed] == [100, 100, 100]
+    assert len(ids[0] & ids[1]) == len(ids[1] & ids[2]) == 2
+    assert len(ids[0] | ids[1] | ids[2]) == 296
+
+
+def test_times_are_spread_over_the_span() -> None:
+    micros = event_times(4, START, 3_600).cast(pa.int64()).to_numpy()
+    assert np.diff(micros).tolist() == [900_000_000] * 3
+
+
+def test_processes_and_their_cpu_are_found() -> None:
+    assert parent(os.getpid()) == os.getppid()
+    assert os.getpid() in family(os.getppid())
+    assert cpu_seconds([os.getpid()]) > 0
+
+
+def test_a_process_that_ended_has_no_parent_and_used_nothing() -> None:
+    beyond_every_limit = 1 << 22
+    assert parent(beyond_every_limit) is None
+    assert cpu_seconds([beyond_every_limit]) == 0
