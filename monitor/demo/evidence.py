@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection
 from datetime import timedelta
@@ -13,34 +14,34 @@ from sqlalchemy.engine import Connection
 
 from alerts.model import AlertState
 from monitor.checks.registry import CheckName
-from monitor.demo.fault import ContrastTest
+from monitor.demo.fault import FALSE_FAULT_PROBABILITY, ContrastTest
 from monitor.demo.summary import AlertTotals, ColumnDrift, MonthQuality
 from monitor.measurement import MeasurementState
+from monitor.records import LIVE_LEG
 from monitor.reports.measurements import Filter, MeasurementRow, latest, row_of
-from monitor.store.tables import alert, alert_transition, baseline, delivery
+from monitor.store.tables import alert, alert_transition, baseline, delivery, measurement
 from monitor.windows import Window
 
 MONTH_AT_LEAST = timedelta(days=27)
 DRIFT_STATISTIC = "psi"
 COLUMNS_TOLD = 5
+WHOLE = 0
 _MEASURED = (MeasurementState.MEASURED.value,)
 
 
-def contrast_tests(
-    connection: Connection, project_id: int, model_id: int, window: Window
-) -> list[ContrastTest]:
-    """Every measured contrast of one deployment's column with those serving the same hours."""
-    wanted = Filter(checks=(CheckName.CONTRAST.value,), states=_MEASURED)
-    newest = latest(project_id, model_id, window, wanted).subquery()
-    query = sa.select(
-        newest.c.deployment_ids,
-        newest.c.column_name,
-        newest.c.window_start,
-        newest.c.window_end,
-        newest.c.value,
-        sa.cast(newest.c.detail["p_log10"].astext, sa.Double).label("p_log10"),
-    )
-    return [
+def surprising_contrasts(
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    window: Window,
+    columns: Collection[str],
+) -> tuple[list[ContrastTest], int]:
+    """Contrasts with a p-value below FALSE_FAULT_PROBABILITY, and how many were measured at all."""
+    newest = _newest_contrasts(project_id, model_id, window, columns).subquery()
+    measured = sa.select(newest).where(newest.c.p_log10.is_not(None)).subquery()
+    made = connection.scalar(sa.select(sa.func.count()).select_from(measured)) or 0
+    query = sa.select(measured).where(measured.c.p_log10 < math.log10(FALSE_FAULT_PROBABILITY))
+    found = [
         ContrastTest(
             deployment_id=row.deployment_ids[0],
             column=row.column_name,
@@ -49,8 +50,33 @@ def contrast_tests(
             p_log10=row.p_log10,
         )
         for row in connection.execute(query)
-        if row.p_log10 is not None and len(row.deployment_ids) == 1
     ]
+    return found, made
+
+
+def _newest_contrasts(
+    project_id: int, model_id: int, window: Window, columns: Collection[str]
+) -> sa.Select[Any]:
+    """Newest revisions, without their details: those of a year are a hundred megabytes."""
+    row = measurement.c
+    subject = (row.deployment_ids, row.column_name, row.window_start, row.window_end)
+    p_log10 = sa.cast(row.detail["p_log10"].astext, sa.Double).label("p_log10")
+    return (
+        sa.select(*subject, row.value, p_log10)
+        .distinct(*subject)
+        .where(
+            row.project_id == project_id,
+            row.model_id == model_id,
+            row.check_name == CheckName.CONTRAST.value,
+            row.leg == LIVE_LEG,
+            row.segment_id == WHOLE,
+            row.column_name.in_(columns),
+            sa.func.cardinality(row.deployment_ids) == 1,
+            row.window_end > window.start,
+            row.window_start < window.end,
+        )
+        .order_by(*subject, row.known_at.desc())
+    )
 
 
 def month_qualities(
@@ -75,35 +101,47 @@ def worst_drift(
     zone: str,
     columns: Collection[str],
 ) -> tuple[ColumnDrift, ...]:
-    """Each column's worst day against any baseline, the columns that moved most first.
+    """Each column's worst window against any baseline, the columns that moved most first.
 
-    A day is judged by all deployments that served it together.
+    Months are told where drift is measured by month, else days. A window is judged by all
+    deployments that served it together.
     """
     names = _baseline_names(connection, project_id, model_id)
-    wanted = Filter((CheckName.DRIFT.value,), (DRIFT_STATISTIC,), states=_MEASURED)
-    newest = latest(project_id, model_id, window, wanted).subquery()
-    served = sa.func.cardinality(newest.c.deployment_ids)
-    most = sa.func.max(served).over(partition_by=newest.c.window_start)
-    judged = sa.select(newest, (served == most).label("together")).subquery()
-    query = (
-        sa.select(judged)
-        .distinct(judged.c.column_name)
-        .where(judged.c.together, judged.c.column_name.in_(columns))
-        .order_by(judged.c.column_name, judged.c.value.desc())
-    )
-    rows = [row_of(row) for row in connection.execute(query)]
-    ordered = sorted(rows, key=lambda row: -(row.value or 0.0))[:COLUMNS_TOLD]
+    rows = _worst_rows(connection, project_id, model_id, window, columns)
+    months = [row for row in rows if row.window.end - row.window.start >= MONTH_AT_LEAST]
+    worst: dict[str, MeasurementRow] = {}
+    for row in sorted(months or rows, key=lambda row: -(row.value or 0.0)):
+        worst.setdefault(row.column, row)
     return tuple(
         ColumnDrift(
             column=row.column,
             statistic=row.method,
             value=row.value or 0.0,
             unit=row.unit,
-            window=_day(row.window, zone),
+            window=_month(row.window, zone) if months else _day(row.window, zone),
             baseline=names.get(row.baseline_id or 0, "a baseline"),
         )
-        for row in ordered
+        for row in list(worst.values())[:COLUMNS_TOLD]
     )
+
+
+def _worst_rows(
+    connection: Connection, project_id: int, model_id: int, window: Window, columns: Collection[str]
+) -> list[MeasurementRow]:
+    """Per column and kind of window, the largest value."""
+    wanted = Filter((CheckName.DRIFT.value,), (DRIFT_STATISTIC,), states=_MEASURED)
+    newest = latest(project_id, model_id, window, wanted).subquery()
+    served = sa.func.cardinality(newest.c.deployment_ids)
+    most = sa.func.max(served).over(partition_by=[newest.c.window_start, newest.c.window_end])
+    long = newest.c.window_end - newest.c.window_start >= MONTH_AT_LEAST
+    judged = sa.select(newest, (served == most).label("together"), long.label("long")).subquery()
+    query = (
+        sa.select(judged)
+        .distinct(judged.c.column_name, judged.c.long)
+        .where(judged.c.together, judged.c.column_name.in_(columns))
+        .order_by(judged.c.column_name, judged.c.long, judged.c.value.desc())
+    )
+    return [row_of(row) for row in connection.execute(query)]
 
 
 def alert_totals(connection: Connection, project_id: int, verified: int) -> AlertTotals:

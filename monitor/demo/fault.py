@@ -41,21 +41,20 @@ class Fault:
     excess: float
     p_log10: float
     windows: int
-    tests: int
 
 
 def find_fault(
-    tests: Sequence[ContrastTest], features: Collection[str], lateness: timedelta
+    tests: Sequence[ContrastTest], features: Collection[str], lateness: timedelta, made: int
 ) -> Fault | None:
     """The fault that shows first, None when no contrast is beyond chance and effect limits.
 
-    `lateness` is how long a window waits for late requests after its end. Among the windows that
-    end at the same moment the most surprising contrast names column and deployment.
+    `made` is how many contrasts of features there were; `tests` may leave out any whose p-value is
+    not below FALSE_FAULT_PROBABILITY, since those can't name a fault. `lateness` is how long a
+    window waits for late requests after its end. Among the windows that end at the same moment the
+    most surprising contrast names column and deployment.
     """
     candidates = [test for test in tests if test.column in features]
-    if not candidates:
-        return None
-    limit = math.log10(FALSE_FAULT_PROBABILITY / len(candidates))
+    limit = math.log10(FALSE_FAULT_PROBABILITY / max(made, len(candidates), 1))
     firing = [t for t in candidates if t.p_log10 < limit and t.excess > SMALLEST_EXCESS]
     if not firing:
         return None
@@ -70,5 +69,4 @@ def find_fault(
         excess=named.excess,
         p_log10=named.p_log10,
         windows=len(same),
-        tests=len(candidates),
     )

@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.contract import ColumnRole, Contract
 from monitor.demo.deployments import DEPLOYMENTS
-from monitor.demo.evidence import alert_totals, contrast_tests, month_qualities, worst_drift
+from monitor.demo.evidence import alert_totals, month_qualities, surprising_contrasts, worst_drift
 from monitor.demo.fault import Fault, find_fault
 from monitor.demo.plan import BodyKind
 from monitor.demo.sender import Counts
@@ -45,21 +45,21 @@ def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
     project, model, contract = subjects.project_id, subjects.model_id, subjects.contract
     features = {column.name for column in contract.with_role(ColumnRole.FEATURE)}
     with reading(engine, project) as connection:
-        tests = contrast_tests(connection, project, model, subjects.replayed)
+        tests, made = surprising_contrasts(connection, project, model, subjects.replayed, features)
         months = month_qualities(connection, project, model, subjects.replayed, contract.time_zone)
         drift = worst_drift(
             connection, project, model, subjects.replayed, contract.time_zone, features
         )
         alerts = alert_totals(connection, project, work.verified)
     lateness: timedelta = contract.lateness.profiles
-    fault = find_fault(tests, features, lateness)
+    fault = find_fault(tests, features, lateness, made)
     return Summary(
         requests=work.counts[BodyKind.REQUESTS],
         labels=work.counts[BodyKind.LABELS],
         label_coverage=_coverage(months),
         months=months,
         drift=drift,
-        contrasts=sum(test.column in features for test in tests),
+        contrasts=made,
         fault=_described(fault, subjects.deployment_ids) if fault is not None else None,
         alerts=alerts,
         seconds=sum(work.stages.values()),

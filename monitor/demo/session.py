@@ -45,8 +45,14 @@ def run_session(settings: Settings, options: DemoOptions) -> Summary:
             teller.say(f"The numbers are in {options.summary}.")
         if options.dashboard:
             _stay_open(teller, place, port, options)
-    if options.keep and settings.database_url is None:
-        teller.say(f"The database is kept: INFERWATCH_HOME={options.home} inferwatch up")
+    if settings.database_url is not None:
+        teller.say("Look around in your database: inferwatch dashboard")
+    elif options.keep:
+        teller.say(
+            f"The database is kept; look around: INFERWATCH_HOME={options.home} inferwatch up"
+        )
+    elif not options.dashboard:
+        teller.say("To look around, run the demo without --no-dashboard, or with --keep.")
     return found
 
 

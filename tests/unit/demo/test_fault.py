@@ -82,7 +82,7 @@ def test_names_the_column_the_deployment_and_the_day(
     days = flights.between(date(2013, 8, 31), date(2013, 9, 8))
     tests = contrasts(days, cells, plant, seed=5)
     assert len(tests) > 1_000
-    fault = find_fault(tests, FEATURES, LATENESS)
+    fault = find_fault(tests, FEATURES, LATENESS, len(tests))
     assert fault is not None
     assert (fault.column, fault.deployment_id) == (plant.column, FAULTY)
     midnight = datetime.combine(plant.start, datetime.min.time(), UTC)
@@ -97,7 +97,7 @@ def test_names_nothing_where_nothing_is_planted(
     days = flights.between(date(2013, 8, 31), date(2013, 9, 14))
     tests = contrasts(days, cells, None, seed)
     assert len(tests) > 1_500
-    assert find_fault(tests, FEATURES, LATENESS) is None
+    assert find_fault(tests, FEATURES, LATENESS, len(tests)) is None
 
 
 def a_test(column: str, hour: int, *, excess: float = 1.0, p_log10: float = -30.0) -> ContrastTest:
@@ -107,23 +107,25 @@ def a_test(column: str, hour: int, *, excess: float = 1.0, p_log10: float = -30.
 
 def test_a_consequence_is_not_named() -> None:
     tests = [a_test("score", 4, p_log10=-80.0), a_test("distance", 5)]
-    fault = find_fault(tests, FEATURES, LATENESS)
+    fault = find_fault(tests, FEATURES, LATENESS, len(tests))
     assert fault is not None
     assert fault.column == "distance"
-    assert find_fault(tests[:1], FEATURES, LATENESS) is None
+    assert find_fault(tests[:1], FEATURES, LATENESS, 1) is None
 
 
 def test_a_surprise_too_small_to_matter_is_not_named() -> None:
-    assert find_fault([a_test("distance", 5, excess=0.01)], FEATURES, LATENESS) is None
+    assert find_fault([a_test("distance", 5, excess=0.01)], FEATURES, LATENESS, 1) is None
 
 
 def test_the_limit_counts_every_contrast() -> None:
     # One contrast: limit 10^-3. A thousand: limit 10^-6.
     alone = [a_test("distance", 5, p_log10=-4.0)]
-    assert find_fault(alone, FEATURES, LATENESS) is not None
+    assert find_fault(alone, FEATURES, LATENESS, 1) is not None
     quiet = [a_test("temp", 6, excess=0.0, p_log10=-0.1)] * 999
-    assert find_fault(alone + quiet, FEATURES, LATENESS) is None
+    assert find_fault(alone + quiet, FEATURES, LATENESS, 1_000) is None
+    # Those that can't name a fault may be left out as long as they are counted.
+    assert find_fault(alone, FEATURES, LATENESS, 1_000) is None
 
 
 def test_no_contrast_no_fault() -> None:
-    assert find_fault([], FEATURES, LATENESS) is None
+    assert find_fault([], FEATURES, LATENESS, 0) is None
