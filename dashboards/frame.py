@@ -33,7 +33,7 @@ class Frame:
 
     database_url: str
     project: ProjectName
-    several_projects: bool
+    projects: tuple[ProjectName, ...]
     zone: ZoneInfo
     now: datetime
 
@@ -78,7 +78,7 @@ def begin(title: str) -> Frame:
         st.stop()
     project = _chosen(known)
     _heading(title, known, project)
-    return Frame(address, project, len(known) > 1, zone, datetime.now(UTC))
+    return Frame(address, project, known, zone, datetime.now(UTC))
 
 
 def chosen_range(frame: Frame, newest: datetime | None, key: str) -> Window:

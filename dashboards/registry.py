@@ -10,7 +10,7 @@ VIEWS = Path(__file__).parent / "views"
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page: its address (`/model`), its title, an icon of Material Symbols, its file."""
+    """One page: address (`/model`; the first one is also at `/`), title, icon of links, file."""
 
     url_path: str
     title: str

@@ -16,11 +16,18 @@ from pathlib import Path
 import streamlit as st
 import uvicorn
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.web.bootstrap import load_config_options
 
+from dashboards.registry import PAGES
+
 APP = Path(__file__).parent / "app.py"
 INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+SECONDS_TO_SAY_GOODBYE = 3
 OPTIONS = {
     "browser.gatherUsageStats": False,
     "server.fileWatcherType": "none",
@@ -85,10 +92,31 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-def make_app() -> st.App:
+def allowed_hosts(host: str, named: Sequence[str]) -> list[str]:
+    """Host names that browsers may use; none means any, for a server behind a proxy of its own.
+
+    On a loopback address only its own names are accepted: a foreign page whose name was made to
+    point here must not read the pages.
+    """
+    own = list(LOOPBACK_NAMES) if host in LOOPBACK_NAMES else []
+    return [*own, *(name for name in named if name not in own)]
+
+
+def make_app(hosts: Sequence[str] = ()) -> st.App:
     """The application that uvicorn serves."""
-    load_config_options({name.replace(".", "_"): value for name, value in OPTIONS.items()})
-    return st.App(APP, middleware=[Middleware(SecurityHeaders)])
+    options = {**OPTIONS, "server.allowedHosts": list(hosts)}
+    load_config_options({name.replace(".", "_"): value for name, value in options.items()})
+    return st.App(
+        APP,
+        routes=[Route(f"/{PAGES[0].url_path}", to_first_page)],
+        middleware=[Middleware(SecurityHeaders)],
+    )
+
+
+async def to_first_page(request: Request) -> RedirectResponse:
+    """The first page lives at the root; Streamlit knows no other address of it."""
+    query = request.url.query
+    return RedirectResponse(f"/?{query}" if query else "/")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -96,9 +124,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m dashboards.server", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--allowed-host", action="append", default=[])
     given = parser.parse_args(arguments)
     uvicorn.run(
-        make_app(), host=given.host, port=given.port, log_level="warning", server_header=False
+        make_app(allowed_hosts(given.host, given.allowed_host)),
+        host=given.host,
+        port=given.port,
+        log_level="warning",
+        server_header=False,
+        timeout_graceful_shutdown=SECONDS_TO_SAY_GOODBYE,
     )
 
 

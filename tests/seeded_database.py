@@ -1,6 +1,6 @@
 """Fixtures: databases with the rows of `dashboard_seed`, copied from one that was filled once.
 
-A conftest.py imports all four; a test that changes rows takes `own_database`.
+A test module or its conftest.py imports all three; a test that changes rows takes `own_database`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import pytest
 from sqlalchemy.engine import Engine
 
 from monitor.store.engine import make_engine
-from monitor.store.schema import upgrade
 from tests.dashboard_seed import Seeded, seed
-from tests.database import DatabaseServer, database_server, fresh_database
+from tests.database import DatabaseServer, fresh_database
 
 Answer = TypeVar("Answer")
 
@@ -46,18 +45,10 @@ class SeededDatabase:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[DatabaseServer]:
-    """A Postgres server."""
-    with database_server() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def seeded_template(postgres: DatabaseServer) -> Template:
-    """The database that is migrated and filled once."""
-    url = fresh_database(postgres)
+def seeded_template(postgres_server: DatabaseServer, migrated_template: str) -> Template:
+    """The database that is filled once."""
+    url = fresh_database(postgres_server, template=migrated_template)
     engine = make_engine(url)
-    upgrade(engine)
     now = datetime.now(UTC)
     seeded = seed(engine, now)
     engine.dispose()
@@ -65,20 +56,26 @@ def seeded_template(postgres: DatabaseServer) -> Template:
 
 
 @pytest.fixture(scope="session")
-def database(postgres: DatabaseServer, seeded_template: Template) -> Iterator[SeededDatabase]:
+def database(
+    postgres_server: DatabaseServer, seeded_template: Template
+) -> Iterator[SeededDatabase]:
     """A copy that tests share and leave as it is."""
-    yield from copy_of(postgres, seeded_template)
+    yield from copy_of(postgres_server, seeded_template)
 
 
 @pytest.fixture
-def own_database(postgres: DatabaseServer, seeded_template: Template) -> Iterator[SeededDatabase]:
+def own_database(
+    postgres_server: DatabaseServer, seeded_template: Template
+) -> Iterator[SeededDatabase]:
     """A copy that one test may change."""
-    yield from copy_of(postgres, seeded_template)
+    yield from copy_of(postgres_server, seeded_template)
 
 
-def copy_of(postgres: DatabaseServer, template: Template) -> Iterator[SeededDatabase]:
+def copy_of(postgres_server: DatabaseServer, template: Template) -> Iterator[SeededDatabase]:
     """A copy of the filled database, connected."""
-    url = fresh_database(postgres, template=template.name)
+    url = fresh_database(postgres_server, template=template.name)
     engine = make_engine(url)
-    yield SeededDatabase(url, engine, template.seeded, template.now)
-    engine.dispose()
+    try:
+        yield SeededDatabase(url, engine, template.seeded, template.now)
+    finally:
+        engine.dispose()

@@ -186,13 +186,17 @@ def pick_alert(frame: Frame) -> int | None:
         if found is None:
             kit.failed("This alert is not known", "The link may be of another installation.")
             return None
-        return found
+        project_id, number = found
+        if project_id != frame.project.id:
+            names = {each.id: each.name for each in frame.projects}
+            st.query_params.from_dict({"project": names[project_id], "alert": str(number)})
+            st.rerun()
     return number
 
 
-def _located(engine: Any, project_id: int, fingerprint: str) -> int | None:
-    found = locate(engine, fingerprint)
-    return found[1] if found is not None and found[0] == project_id else None
+def _located(engine: Any, _project_id: int, fingerprint: str) -> tuple[int, int] | None:
+    """A message names no project: the fingerprint is looked for in all of them."""
+    return locate(engine, fingerprint)
 
 
 def render() -> None:

@@ -1,4 +1,4 @@
-"""`inferwatch dashboard`: serve the pages against DATABASE_URL.
+"""`inferwatch dashboard`: serve the pages.
 
 The pages are a program of their own above this package; this command only becomes it.
 """
@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from monitor.errors import ConfigurationError
-from monitor.settings import Settings
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from monitor.settings import Settings
 
 SERVER = "dashboards.server"
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 
 
 def dashboard(
@@ -23,35 +27,33 @@ def dashboard(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(
-            "--port", min=0, max=65535, help="Port; default INFERWATCH_DASHBOARD_PORT (8501)."
-        ),
+        typer.Option("--port", min=1, max=65535, help="Default INFERWATCH_DASHBOARD_PORT."),
     ] = None,
 ) -> None:
-    """Serve the dashboard against DATABASE_URL until Ctrl-C.
+    """Serve the dashboard until Ctrl-C.
 
-    It reads the database only, apart from taking alerts on and closing them. Exit codes: 2 the
-    settings can't be used, otherwise those of the server.
+    It reads the database only, apart from taking alerts on and closing them.
     """
-    try:
-        settings = Settings.from_environment()
-    except ConfigurationError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from error
-    if settings.database_url is None:
-        typer.echo(
-            "DATABASE_URL is not set: the dashboard alone needs a database that runs."
-            " `inferwatch up` starts everything together; `inferwatch db url` prints the address of"
-            " the embedded one.",
-            err=True,
-        )
-        raise typer.Exit(2)
-    command = dashboard_command(host or settings.host, port or settings.dashboard_port)
-    typer.echo(f"Dashboard on http://{host or settings.host}:{port or settings.dashboard_port}")
+    from monitor.cli.common import settings_with_database
+
+    settings = settings_with_database()
+    host, port = host or settings.host, port or settings.dashboard_port
+    command = dashboard_command(host, port, settings.public_url)
+    typer.echo(f"Dashboard on http://{host}:{port}")
     sys.stdout.flush()
-    os.execv(command[0], command)  # noqa: S606 - fixed program, no shell
+    os.execve(command[0], command, dashboard_environment(settings))  # noqa: S606 - no shell
 
 
-def dashboard_command(host: str, port: int) -> list[str]:
-    """The command line that serves the pages; DATABASE_URL goes by the environment."""
-    return [sys.executable, "-m", SERVER, "--host", host, "--port", str(port)]
+def dashboard_command(host: str, port: int, public_url: str) -> list[str]:
+    """The command line that serves the pages. It holds no secret: processes are listed."""
+    command = [sys.executable, "-m", SERVER, "--host", host, "--port", str(port)]
+    public = urlsplit(public_url).hostname
+    if public is not None and public not in EVERY_ADDRESS:
+        command += ["--allowed-host", public]
+    return command
+
+
+def dashboard_environment(settings: Settings) -> Mapping[str, str]:
+    """This process's environment with the address of the database that was found."""
+    found = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
+    return {**found, "DATABASE_URL": settings.database_url or ""}

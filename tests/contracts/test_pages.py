@@ -21,9 +21,10 @@ from monitor.reports.alerts import finding
 from monitor.store.engine import Role, transaction
 from monitor.store.tables import measurement
 from tests.dashboard_seed import EMPTY_PROJECT, MODEL, ODD_NAMES, PROJECT, SILENT_MODEL, STALE_MODEL
-from tests.seeded_database import SeededDatabase, database, own_database, postgres, seeded_template
+from tests.many_runs import many_runs
+from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
 
-__all__ = ["database", "own_database", "postgres", "seeded_template"]
+__all__ = ["database", "many_runs", "own_database", "seeded_template"]
 
 APP = Path(dashboards.__file__).parent / "app.py"
 BIG_IDS = (9007199254740993, 9007199254740992, 4611686018427387905)
@@ -237,6 +238,15 @@ def test_a_link_of_a_message_opens_its_alert(database: SeededDatabase, monkeypat
         assert part in text
 
 
+def test_a_link_of_a_message_finds_the_project_too(database: SeededDatabase, monkeypatch):
+    """Messages name no project; the reader's last one may be another."""
+    number = database.seeded.alert_ids["deployment-contrast/distance"]
+    query = {"fingerprint": database.ask(finding, number).fingerprint, "project": EMPTY_PROJECT}
+    test = run_page(database.url, monkeypatch, "alert", **query)
+    assert "distance of deployment 2 stands apart" in all_text(test)
+    assert test.query_params["project"] == PROJECT
+
+
 def test_taking_on_an_alert_by_the_form(own_database: SeededDatabase, monkeypatch):
     number = own_database.seeded.alert_ids["deployment-contrast/distance"]
     test = run_page(own_database.url, monkeypatch, "alert", alert=str(number))
@@ -274,3 +284,18 @@ def test_one_project_never_sees_the_other_s_answers(database: SeededDatabase, mo
     empty = all_text(run_page(database.url, monkeypatch, "overview", project=EMPTY_PROJECT))
     assert MODEL in full
     assert MODEL not in empty
+
+
+def test_the_page_draws_50_of_6000_runs_and_says_so(many_runs: tuple[str, str], monkeypatch):
+    """pub-066 on the page: what is drawn and sent is one page, and filters look at all."""
+    url, project = many_runs
+    query = {"project": project, "runs_page": "2"}
+    test = run_page(url, monkeypatch, "overview", **query)
+    (runs,) = [frame.value for frame in test.dataframe if "rows read" in frame.value]
+    assert len(runs) == 50
+    text = all_text(test)
+    assert "Rows 51 to 100 of 6,000, page 2 of 120" in text
+    assert "Rows 1 to 12 of 200, page 1 of 17" in text
+    assert "Rows 1 to 20 of 4,000, page 1 of 200" in text
+    test.selectbox(key="run_state").select("failed").run()
+    assert "page 2 of 4" in all_text(test)

@@ -16,54 +16,20 @@ from monitor.reports.health import JobRunFilter, job_runs
 from monitor.reports.measurements import Filter, measurement_page
 from monitor.reports.overview import overview
 from monitor.reports.paging import cut_page
-from monitor.store.engine import Role, transaction
+from monitor.store.engine import Role, make_engine, transaction
 from monitor.store.projects import ensure_project
 from monitor.windows import Window
-from tests.database import DatabaseServer
-from tests.seeded_database import Template, copy_of
-
-MODELS, WINDOWS, METRICS = 200, 30, 20
-FILL = """
-insert into model (project_id, name, owner, purpose, risk_tier)
-  select :project, 'model-' || lpad(i::text, 3, '0'), 'team', 'many', 'low'
-  from generate_series(1, 200) i;
-insert into job_window (project_id, model_id, job, window_start, state, fence, worker, lease_until)
-  select :project, m.id, 'checks-day', timestamptz '2026-01-01 00:00Z' + d * interval '1 day',
-         case when d = 7 then 'failed' else 'done' end, 1, 'w', now()
-  from model m, generate_series(0, 29) d where m.project_id = :project;
-insert into measurement (project_id, model_id, check_name, method, method_version, deployment_ids,
-    leg, segment_id, column_name, window_start, window_end, state, value, n, unit, direction,
-    detail, known_at)
-  select :project, m.id, 'drift', 'psi', 1, array[1], 'live', 0, 'column ' || c,
-         timestamptz '2026-01-01 00:00Z' + d * interval '1 day',
-         timestamptz '2026-01-02 00:00Z' + d * interval '1 day', 'measured', 0.1, 100, 'psi',
-         'higher_is_worse', '{}', now()
-  from model m, generate_series(0, 29) d, generate_series(1, 20) c where m.project_id = :project;
-insert into alert (project_id, fingerprint, rule, model, state, data_state, severity, owner,
-    response, episode, since, body, config_version)
-  select :project, 'f' || i, 'rule', 'model-' || lpad((i % 200 + 1)::text, 3, '0'),
-         case when i % 3 = 0 then 'resolved' else 'firing' end, 'ok',
-         case when i % 100 = 0 then 'page' else 'notice' end, 'team', 'investigate', 1,
-         timestamptz '2026-01-01 00:00Z' + i * interval '1 minute',
-         '{"labels": {}, "last_reading": null, "last_judged": null}', 1
-  from generate_series(1, 6000) i;
-analyze;
-"""
 
 
 @pytest.fixture(scope="module")
-def full(postgres: DatabaseServer, seeded_template: Template):
-    """A project with 200 models, 6,000 job windows, 120,000 measurements and 6,000 alerts."""
-    copies = copy_of(postgres, seeded_template)
-    engine = next(copies).engine
+def full(many_runs: tuple[str, str]):
+    """The engine and the project's number."""
+    url, name = many_runs
+    engine = make_engine(url)
     with transaction(engine, None, Role.OWNER) as connection:
-        project_id = ensure_project(connection, "many")
-    with transaction(engine, project_id, Role.OWNER) as connection:
-        for statement in FILL.split(";\n"):
-            if statement.strip():
-                connection.execute(sa.text(statement), {"project": project_id})
+        project_id = ensure_project(connection, name)
     yield engine, project_id
-    copies.close()
+    engine.dispose()
 
 
 def timed(report, *arguments):
