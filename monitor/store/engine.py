@@ -35,8 +35,9 @@ def make_engine(database_url: str, *, pool_size: int = 5) -> Engine:
     """An engine for a postgresql:// URL; raises ConfigurationError when the URL can't be read."""
     try:
         url = make_url(database_url)
-    except sa.exc.ArgumentError as error:
-        raise _bad_url("it can't be read as a URL") from error
+    except (sa.exc.ArgumentError, ValueError):
+        # Not chained: the reason repeats a piece of the address, which may be of the password.
+        raise _bad_url("it can't be read as a URL") from None
     if not url.drivername.startswith("postgres"):
         raise _bad_url(f"the scheme is {url.drivername!r}")
     arguments = {
