@@ -125,6 +125,21 @@ def _omnibus(strata: _Strata, groups: Integers) -> tuple[float, int]:
     difference = group_sums(strata.difference, groups)
     weighted = shares * strata.weight[:, None]
     covariance = np.diag(weighted.sum(axis=0)) - weighted.T @ shares
+    if len(difference) < 2:
+        return 0.0, 0
+    # The groups of an hour add up, so one of them says nothing new: without it V has full rank,
+    # unless some groups never met in the same hour.
+    try:
+        factor = np.linalg.cholesky(covariance[:-1, :-1])
+    except np.linalg.LinAlgError:
+        return _omnibus_of_low_rank(difference, covariance)
+    if factor.diagonal().min() ** 2 <= _RANK_TOLERANCE * max(float(covariance.max()), 1.0):
+        return _omnibus_of_low_rank(difference, covariance)
+    solved = np.linalg.solve(factor, difference[:-1])
+    return float(solved @ solved), len(solved)
+
+
+def _omnibus_of_low_rank(difference: Floats, covariance: Floats) -> tuple[float, int]:
     values, vectors = np.linalg.eigh(covariance)
     kept = values > _RANK_TOLERANCE * max(float(values[-1]), 1.0)
     if not kept.any():

@@ -44,10 +44,8 @@ def evaluate_rules(
     rules = rules_in_force(connection, context.project_id)
     if rules is None or not measurements:
         return
-    readings = [reading_of(one, context, tags, segments) for one in measurements]
-    readings = [
-        one for one in readings if any(rule.matches(one.labels) for rule in rules.config.rules)
-    ]
+    matching = _Matching(rules.config, context, segments)
+    readings = [reading_of(one, labels, tags) for one in measurements if (labels := matching(one))]
     if not readings:
         return
     lock_alerts(connection, context.project_id)
@@ -92,29 +90,55 @@ def delivery_key(owed: Group) -> str:
     return "msg_" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
-def reading_of(
-    one: Measurement,
-    context: JobContext,
-    tags: Mapping[int, Tags],
-    segments: Mapping[int, Mapping[str, str]],
-) -> Reading:
+class _Matching:
+    """The labels of measurements that any rule is about; remembered, as subjects recur."""
+
+    def __init__(
+        self,
+        config: AlertConfig,
+        context: JobContext,
+        segments: Mapping[int, Mapping[str, str]],
+    ) -> None:
+        self._rules, self._context, self._segments = config.rules, context, segments
+        self._known: dict[tuple[object, ...], Labels | None] = {}
+
+    def __call__(self, one: Measurement) -> Labels | None:
+        scale = scale_text(one.window.end, one.window.start)
+        key = (one.check, one.method, one.subject, one.baseline_id, scale)
+        if key not in self._known:
+            labels = labels_of(one, scale, self._context, self._segments)
+            wanted = any(rule.matches(labels) for rule in self._rules)
+            self._known[key] = labels if wanted else None
+        return self._known[key]
+
+
+def labels_of(
+    one: Measurement, scale: str, context: JobContext, segments: Mapping[int, Mapping[str, str]]
+) -> Labels:
+    """What a measurement is about, in words that rules match."""
+    subject = one.subject
+    return Labels.from_mapping(
+        {
+            "project": context.project,
+            "model": context.contract.model,
+            "check": one.check,
+            "method": one.method,
+            "column": subject.column,
+            "leg": subject.leg,
+            "deployment": "+".join(str(number) for number in subject.deployment_ids),
+            "segment": segment_text(segments.get(subject.segment_id, {})),
+            "baseline": str(one.baseline_id) if one.baseline_id is not None else "",
+            "scale": scale,
+        }
+    )
+
+
+def reading_of(one: Measurement, labels: Labels, tags: Mapping[int, Tags]) -> Reading:
     """A measurement as alerting sees it."""
-    subject, outcome = one.subject, one.outcome
-    labels = {
-        "project": context.project,
-        "model": context.contract.model,
-        "check": one.check,
-        "method": one.method,
-        "column": subject.column,
-        "leg": subject.leg,
-        "deployment": "+".join(str(number) for number in subject.deployment_ids),
-        "segment": segment_text(segments.get(subject.segment_id, {})),
-        "baseline": str(one.baseline_id) if one.baseline_id is not None else "",
-        "scale": scale_text(one.window.end, one.window.start),
-    }
+    outcome = one.outcome
     measured = outcome if isinstance(outcome, Measured) else None
     return Reading(
-        labels=Labels.from_mapping(labels),
+        labels=labels,
         at=one.window.end,
         window_start=one.window.start,
         state=_STATES[type(outcome)],

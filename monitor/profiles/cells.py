@@ -100,6 +100,10 @@ class NumberCells:
 
     def labels(self) -> tuple[str, ...]:
         """The cells in words, in the column's units, e.g. `below 3`, `3 to 5`, `5`, `missing`."""
+        return self._labels
+
+    @cached_property
+    def _labels(self) -> tuple[str, ...]:
         edges = self.edges
         written = [self._write(edge) for edge in edges]
         inner = [

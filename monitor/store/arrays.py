@@ -1,6 +1,6 @@
-"""Many rows in one statement: `insert ... select from unnest(...)`.
+"""Many rows at once into tables with row-level security, which COPY itself refuses.
 
-COPY refuses tables with row-level security, and a statement a row costs a round trip each.
+Few rows go as one statement each; many are copied into a temporary table and inserted from there.
 """
 
 from __future__ import annotations
@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
+from psycopg import sql
 from sqlalchemy.engine import Connection
 
-ROWS_A_STATEMENT = 2_000
+COPIED_FROM = 100
+"""From this many rows on a temporary table pays."""
 
 
 def insert_rows(
@@ -22,39 +25,64 @@ def insert_rows(
     *,
     replace: bool = False,
 ) -> None:
-    """Insert rows (values in the order of `columns`); `replace` overwrites rows of the same key."""
-    statement = sa.text(_statement(connection, table, columns, replace))
-    for start in range(0, len(rows), ROWS_A_STATEMENT):
-        some = rows[start : start + ROWS_A_STATEMENT]
-        values = {f"c{i}": list(column) for i, column in enumerate(zip(*some, strict=True))}
-        connection.execute(statement, values)
+    """Insert rows (values in the order of `columns`); `replace` overwrites rows of the same key.
+
+    Arrays and JSON are given as text. Must run inside a transaction.
+    """
+    if not rows:
+        return
+    cursor = _cursor(connection)
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    target = sql.Identifier(table.name)
+    conflict = _on_conflict(table, columns) if replace else sql.SQL("")
+    if len(rows) < COPIED_FROM:
+        holes = sql.SQL(", ").join(_cast(table, name) for name in columns)
+        insert = sql.SQL("insert into {} ({}) values ({}){}").format(target, names, holes, conflict)
+        cursor.executemany(insert, rows)
+        return
+    stage = sql.Identifier(f"stage_{table.name}")
+    cursor.execute(
+        sql.SQL("create temp table {} on commit drop as select {} from {} with no data").format(
+            stage, names, target
+        )
+    )
+    with cursor.copy(sql.SQL("copy {} ({}) from stdin").format(stage, names)) as copy:
+        for row in rows:
+            copy.write_row(row)
+    cursor.execute(
+        sql.SQL("insert into {} ({}) select {} from {}{}").format(
+            target, names, names, stage, conflict
+        )
+    )
+    cursor.execute(sql.SQL("drop table {}").format(stage))
 
 
-def _statement(
-    connection: Connection, table: sa.Table, columns: Sequence[str], replace: bool
-) -> str:
-    quote = connection.dialect.identifier_preparer.quote
-    names = ", ".join(quote(name) for name in columns)
-    picked, arrays = [], []
-    for i, name in enumerate(columns):
-        kind = table.c[name].type.compile(connection.dialect)
-        nested = isinstance(table.c[name].type, sa.ARRAY)
-        # unnest flattens arrays of arrays, so nested arrays travel as text literals.
-        arrays.append(f"cast(:c{i} as text[])" if nested else f"cast(:c{i} as {kind}[])")
-        picked.append(f"cast(r.v{i} as {kind})" if nested else f"r.v{i}")
-    head = f"insert into {quote(table.name)} ({names}) select {', '.join(picked)}"
-    aliases = ", ".join(f"v{i}" for i in range(len(columns)))
-    statement = f"{head} from unnest({', '.join(arrays)}) as r({aliases})"
-    return statement + (_on_conflict(table, columns, quote) if replace else "")
+def _cursor(connection: Connection) -> psycopg.Cursor[Any]:
+    raw = connection.connection.driver_connection
+    if not isinstance(raw, psycopg.Connection):
+        raise AssertionError("the engine is made for psycopg (make_engine)")
+    return raw.cursor()
 
 
-def _on_conflict(table: sa.Table, columns: Sequence[str], quote: Any) -> str:
+def _cast(table: sa.Table, name: str) -> sql.Composable:
+    kind = table.c[name].type.compile(_DIALECT)
+    return sql.SQL("%s::" + kind)
+
+
+def _on_conflict(table: sa.Table, columns: Sequence[str]) -> sql.Composable:
     key = [column.name for column in table.primary_key.columns]
-    others = [name for name in columns if name not in key]
-    changes = ", ".join(f"{quote(name)} = excluded.{quote(name)}" for name in others)
-    return f" on conflict ({', '.join(quote(name) for name in key)}) do update set {changes}"
+    changes = sql.SQL(", ").join(
+        sql.SQL("{} = excluded.{}").format(sql.Identifier(name), sql.Identifier(name))
+        for name in columns
+        if name not in key
+    )
+    names = sql.SQL(", ").join(map(sql.Identifier, key))
+    return sql.SQL(" on conflict ({}) do update set {}").format(names, changes)
 
 
 def array_literal(values: Sequence[int]) -> str:
     """An integer array as Postgres text."""
     return "{" + ",".join(str(int(value)) for value in values) + "}"
+
+
+_DIALECT = sa.create_mock_engine("postgresql+psycopg://", lambda *_: None).dialect
