@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from monitor.collector.intake import Batch, Counted, store_one, store_together
 from monitor.collector.ports import Store
-from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
 from monitor.intake.base import IntakeContext
 
 MAX_GROUP_ROWS = 2_000
@@ -55,10 +55,16 @@ class GroupWriter:
 
     async def _drain(self, key: Hashable) -> None:
         queue = self._waiting[key]
-        while queue:
-            await self._store_group(_take(queue))
-        # No await from here on: nobody can join the queue between the check and its removal.
-        del self._waiting[key], self._tasks[key]
+        group: list[_Waiting] = []
+        try:
+            while queue:
+                group = _take(queue)
+                await self._store_group(group)
+        finally:
+            # No await from here on: nobody can join the queue between the check and its removal.
+            del self._waiting[key], self._tasks[key]
+            for one in (*group, *queue):  # empty or answered, unless the process is stopping
+                _answer(one.answer, _stopping())
 
     async def _store_group(self, group: Sequence[_Waiting]) -> None:
         loop = asyncio.get_running_loop()
@@ -94,6 +100,11 @@ def _take(queue: deque[_Waiting]) -> list[_Waiting]:
         group.append(queue.popleft())
         rows += group[-1].batch.table.num_rows
     return group
+
+
+def _stopping() -> RequestRefused:
+    message = "the collector is stopping; send it again after Retry-After"
+    return RequestRefused(503, "stopping", message, retry_after=1)
 
 
 def _answer(waiting: asyncio.Future[Counted], result: Counted | BaseException) -> None:

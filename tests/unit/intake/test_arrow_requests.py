@@ -99,6 +99,7 @@ def test_texts_of_every_type(name: str, values: pa.Array) -> None:
         ("age", pa.array([Decimal("120.01")]), Reason.OUT_OF_RANGE, None),
         ("count", pa.array([2**53 + 1]), Reason.INTEGER_TOO_LARGE, None),
         ("visits", pa.array([-(2**63)]), Reason.INTEGER_TOO_LARGE, None),
+        ("visits", pa.array([-(2**53) - 1]), Reason.INTEGER_TOO_LARGE, None),
         ("count", pa.array([2**64 - 1], pa.uint64()), Reason.INTEGER_TOO_LARGE, None),
         ("count", pa.array([2.5]), Reason.WRONG_TYPE, None),
         ("count", pa.array([Decimal("2.50")]), Reason.WRONG_TYPE, None),
@@ -241,6 +242,11 @@ def test_text_that_is_not_utf8_costs_its_row_only() -> None:
     batch = parse(with_column("shop", broken))
     assert violations(batch) == [[], [("shop", Reason.UNSTORABLE_TEXT)], []]
     assert [cell(batch, row, "shop", CONTEXT) for row in range(3)] == ["north", None, "south"]
+    twice = pa.concat_tables(
+        [with_column("shop", pa.array(["x"] * 3)), with_column("shop", broken)]
+    )
+    found = violations(requests_of_table(twice, CONTEXT))
+    assert [row for row, reasons_of_row in enumerate(found) if reasons_of_row] == [4]
     ids = parse(with_column("request_id", broken))
     assert [(r.place, r.reason) for r in ids.rejections] == [(1, RejectionReason.BAD_ID)]
 
@@ -262,9 +268,12 @@ def test_several_batches_with_their_own_dictionaries() -> None:
 
 
 def test_sliced_tables_are_read_from_their_slice() -> None:
-    table = with_column("shop", pa.array(["a", None, "c", "d"])).slice(1, 2)
+    table = with_column("shop", pa.array(["a", None, "c", "d"]))
+    place = table.schema.get_field_index("income")
+    table = table.set_column(place, "income", pa.array([1.0, None, 3.0, None])).slice(1, 2)
     batch = requests_of_table(table, CONTEXT)
     assert batch.table["request_id"].to_pylist() == ["r-1", "r-2"]
+    assert [cell(batch, row, "income", CONTEXT) for row in (0, 1)] == [None, 3.0]
     assert [cell(batch, row, "shop", CONTEXT) for row in (0, 1)] == [None, "c"]
 
 
