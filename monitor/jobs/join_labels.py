@@ -6,8 +6,7 @@ its request id occurs at several, waits as an orphan.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +14,11 @@ from sqlalchemy.engine import Connection
 
 from monitor.calendar import local_day, local_month
 from monitor.jobs.base import JobContext, JobReport, run_claimed
-from monitor.jobs.labels_of_blocks import label_span, labels_profiles
+from monitor.jobs.labels_of_blocks import Blocks, join_blocks, label_span, labels_profiles
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH, LABELS
 from monitor.jobs.roll_up import roll_up_days
-from monitor.profiles.block import PredictionBlock
-from monitor.profiles.label_arrays import NO_TIME, LabelArrays
-from monitor.profiles.label_join import UnmatchedReason, join_labels
+from monitor.profiles.label_arrays import LabelArrays
+from monitor.profiles.label_join import UnmatchedReason
 from monitor.profiles.part import PartKind
 from monitor.store.baselines import current_binning
 from monitor.store.engine import Role, transaction
@@ -28,13 +26,11 @@ from monitor.store.job_windows import Claim, finish, mark_due, unfinished_window
 from monitor.store.label_rows import keep_orphans
 from monitor.store.locks import blocks_locked
 from monitor.store.marks import LabelMark, delete_label_marks, read_label_marks
-from monitor.store.profile_rows import BlockKey, read_blocks, write_blocks, write_profiles
+from monitor.store.profile_rows import read_blocks, write_blocks, write_profiles
 from monitor.store.request_rows import labels_of_batch
 from monitor.windows import Grain, Window
 
 BATCHES_AT_ONCE = 100
-Integers = np.ndarray[Any, np.dtype[np.int64]]
-Blocks = list[tuple[BlockKey, PredictionBlock]]
 
 
 def join_waiting_labels(context: JobContext) -> JobReport:
@@ -84,7 +80,7 @@ def _join_table(
         max(mark.last_observed_at for mark in marks),
     )
     blocks = read_blocks(connection, context.project_id, context.model_id, span)
-    changed, matched, reasons = _join_blocks(blocks, labels, legs)
+    changed, matched, reasons = join_blocks(blocks, labels, legs)
     _save(connection, context, changed)
     waiting = np.flatnonzero(~matched)
     keep_orphans(
@@ -94,61 +90,6 @@ def _join_table(
         labels.keys[waiting].tolist(),
         [reasons.get(place, UnmatchedReason.NO_REQUEST).value for place in waiting.tolist()],
     )
-
-
-def _join_blocks(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
-) -> tuple[Blocks, np.ndarray[Any, np.dtype[np.bool_]], dict[int, UnmatchedReason]]:
-    """Blocks that labels changed, which labels found their request, and why others did not."""
-    label_of, block_of = _candidates(blocks, labels, legs)
-    matched = np.zeros(len(labels), bool)
-    places, times = np.unique(label_of, return_counts=True)
-    several = places[(times > 1) & (labels.event_time[places] == NO_TIME)]
-    reasons = dict.fromkeys(several.tolist(), UnmatchedReason.AMBIGUOUS)
-    usable = ~np.isin(label_of, several)
-    label_of, block_of = label_of[usable], block_of[usable]
-    changed: Blocks = []
-    for number, mine in _by_block(block_of, label_of):
-        key, block = blocks[number]
-        wanted = np.unique(mine)
-        result = join_labels(block, labels.take(wanted))
-        matched[wanted[result.matched]] = True
-        missed = wanted[result.unmatched.places].tolist()
-        reasons.update(zip(missed, result.unmatched.reasons, strict=True))
-        if result.block is not block:
-            changed.append((key, result.block))
-    return changed, matched, reasons
-
-
-def _by_block(block_of: Integers, label_of: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each block that some label may belong to, with the places of those labels."""
-    order = np.argsort(block_of, kind="stable")
-    touched, starts = np.unique(block_of[order], return_index=True)
-    if len(touched):
-        yield from zip(touched.tolist(), np.split(label_of[order], starts[1:]), strict=True)
-
-
-def _candidates(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
-) -> tuple[Integers, Integers]:
-    """Pairs (label, block) that share a request id and a leg, one a row of the block."""
-    if not blocks:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    keys = np.concatenate([block.keys for _, block in blocks])
-    owner = np.repeat(np.arange(len(blocks)), [len(block) for _, block in blocks])
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    by_key = np.argsort(labels.keys, kind="stable")
-    first, last = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
-    first[by_key] = np.searchsorted(ordered, labels.keys[by_key], "left")
-    last[by_key] = np.searchsorted(ordered, labels.keys[by_key], "right")
-    counts = last - first
-    label_of = np.repeat(np.arange(len(labels)), counts)
-    within = np.arange(len(label_of)) - np.repeat(np.cumsum(counts) - counts, counts)
-    block_of = owner[order[np.repeat(first, counts) + within]]
-    block_legs = np.array([key.leg for key, _ in blocks])
-    same = legs[label_of] == block_legs[block_of]
-    return label_of[same], block_of[same]
 
 
 def _save(connection: Connection, context: JobContext, changed: Blocks) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,12 @@ from monitor.jobs.base import JobContext
 from monitor.jobs.grouping import WHOLE, GroupKey
 from monitor.profiles.binning import Binning
 from monitor.profiles.block import PredictionBlock
-from monitor.profiles.label_join import join_labels
+from monitor.profiles.label_arrays import NO_TIME, LabelArrays
+from monitor.profiles.label_join import UnmatchedReason, join_labels
 from monitor.profiles.label_tables import labels_parts
 from monitor.profiles.part import PartKind
 from monitor.profiles.rows import RequestRows
-from monitor.store.label_rows import Orphans, forget_orphans, read_orphans
+from monitor.store.label_rows import Orphans, forget_orphans, mark_ambiguous, read_orphans
 from monitor.store.profile_rows import (
     BlockKey,
     ProfileKey,
@@ -31,6 +32,7 @@ from monitor.store.profile_rows import (
 from monitor.windows import Grain, Window
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
+Blocks = list[tuple[BlockKey, PredictionBlock]]
 
 
 class BlockBuilder:
@@ -101,23 +103,107 @@ def labels_profiles(
 def adopt_orphans(
     connection: Connection, context: JobContext, blocks: dict[BlockKey, PredictionBlock]
 ) -> dict[BlockKey, PredictionBlock]:
-    """Join labels that waited for their request with the new blocks, and stop waiting for them."""
+    """Join labels that waited for their request with the new blocks, and stop waiting for them.
+
+    A label that names no time goes on waiting when its request id stands in another block too.
+    """
     orphans = read_orphans(connection, context.model)
-    if not len(orphans.labels):
-        return blocks
-    adopted: set[int] = set()
-    joined = dict(blocks)
-    for key, block in blocks.items():
-        mine = orphans.of_leg(key.leg)
-        result = join_labels(block, mine.labels)
-        joined[key] = result.block
-        adopted.update(mine.places[result.matched].tolist())
-    forget_orphans(connection, context.project_id, context.model_id, _chosen(orphans, adopted))
-    return joined
+    timed = orphans.labels.event_time != NO_TIME
+    mine = list(blocks.items())
+    mine = _adopt(connection, context, mine, [], orphans.chosen(timed))
+    untimed = _with_request(mine, orphans.chosen(~timed))
+    if len(untimed.labels):
+        others = _other_blocks(connection, context, blocks, untimed)
+        mine = _adopt(connection, context, mine, others, untimed)
+    return dict(mine)
 
 
-def _chosen(orphans: Orphans, places: set[int]) -> list[tuple[Any, ...]]:
-    return [orphans.row_keys[place] for place in sorted(places)]
+def _adopt(
+    connection: Connection, context: JobContext, mine: Blocks, others: Blocks, orphans: Orphans
+) -> Blocks:
+    changed, matched, reasons = join_blocks([*mine, *others], orphans.labels, orphans.leg_names)
+    project, model = context.project_id, context.model_id
+    forget_orphans(connection, project, model, orphans.keys_of(np.flatnonzero(matched)))
+    several = [place for place, why in reasons.items() if why is UnmatchedReason.AMBIGUOUS]
+    mark_ambiguous(connection, project, model, orphans.keys_of(np.array(several, np.int64)))
+    return list({**dict(mine), **dict(changed)}.items())
+
+
+def _with_request(blocks: Blocks, orphans: Orphans) -> Orphans:
+    """Those whose request id stands in one of the blocks."""
+    label_of, _ = _candidates(blocks, orphans.labels, orphans.leg_names)
+    return orphans.chosen(np.isin(np.arange(len(orphans.labels)), label_of))
+
+
+def _other_blocks(
+    connection: Connection,
+    context: JobContext,
+    blocks: Mapping[BlockKey, PredictionBlock],
+    orphans: Orphans,
+) -> Blocks:
+    """Stored blocks beside these in which a request of the labels may lie."""
+    first, last = (
+        datetime.fromtimestamp(int(moment) / 1_000_000, UTC)
+        for moment in (orphans.labels.observed_at.min(), orphans.labels.observed_at.max())
+    )
+    span = label_span(context, first, last)
+    stored = read_blocks(connection, context.project_id, context.model_id, span)
+    return [(key, block) for key, block in stored if key not in blocks]
+
+
+def join_blocks(
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
+) -> tuple[Blocks, np.ndarray[Any, np.dtype[np.bool_]], dict[int, UnmatchedReason]]:
+    """Blocks that labels changed, which labels found their request, and why others did not."""
+    label_of, block_of = _candidates(blocks, labels, legs)
+    matched = np.zeros(len(labels), bool)
+    places, times = np.unique(label_of, return_counts=True)
+    several = places[(times > 1) & (labels.event_time[places] == NO_TIME)]
+    reasons = dict.fromkeys(several.tolist(), UnmatchedReason.AMBIGUOUS)
+    usable = ~np.isin(label_of, several)
+    label_of, block_of = label_of[usable], block_of[usable]
+    changed: Blocks = []
+    for number, mine in _by_block(block_of, label_of):
+        key, block = blocks[number]
+        wanted = np.unique(mine)
+        result = join_labels(block, labels.take(wanted))
+        matched[wanted[result.matched]] = True
+        missed = wanted[result.unmatched.places].tolist()
+        reasons.update(zip(missed, result.unmatched.reasons, strict=True))
+        if result.block is not block:
+            changed.append((key, result.block))
+    return changed, matched, reasons
+
+
+def _by_block(block_of: Integers, label_of: Integers) -> Iterator[tuple[int, Integers]]:
+    """Each block that some label may belong to, with the places of those labels."""
+    order = np.argsort(block_of, kind="stable")
+    touched, starts = np.unique(block_of[order], return_index=True)
+    if len(touched):
+        yield from zip(touched.tolist(), np.split(label_of[order], starts[1:]), strict=True)
+
+
+def _candidates(
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
+) -> tuple[Integers, Integers]:
+    """Pairs (label, block) that share a request id and a leg, one a row of the block."""
+    if not blocks:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    keys = np.concatenate([block.keys for _, block in blocks])
+    owner = np.repeat(np.arange(len(blocks)), [len(block) for _, block in blocks])
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    by_key = np.argsort(labels.keys, kind="stable")
+    first, last = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
+    first[by_key] = np.searchsorted(ordered, labels.keys[by_key], "left")
+    last[by_key] = np.searchsorted(ordered, labels.keys[by_key], "right")
+    counts = last - first
+    label_of = np.repeat(np.arange(len(labels)), counts)
+    within = np.arange(len(label_of)) - np.repeat(np.cumsum(counts) - counts, counts)
+    block_of = owner[order[np.repeat(first, counts) + within]]
+    block_legs = np.array([key.leg for key, _ in blocks])
+    same = legs[label_of] == block_legs[block_of]
+    return label_of[same], block_of[same]
 
 
 def carry_labels(old: PredictionBlock, new: PredictionBlock) -> PredictionBlock:

@@ -87,14 +87,13 @@ def _profile(context: JobContext, held: Claim) -> None:
     ):
         marks = read_marks(connection, project, model, int(Grain.HOUR), held.starts)
         needed = without_expired(connection, context, sorted(marks.rows), Grain.HOUR)
+        rows: dict[datetime, int] = {}
         if needed:
-            binning = binning_for(connection, context)
-            gathered = _gather(connection, context, needed, binning)
+            gathered = _gather(connection, context, needed, binning_for(connection, context))
+            rows = {start: gathered.rows.get(start, 0) for start in needed}
             _say_what_is_due(connection, context, needed)
-            finish(connection, held, {start: gathered.rows.get(start, 0) for start in needed})
-        else:
-            finish(connection, held, {})
         delete_marks(connection, marks.ids)
+        finish(connection, held, rows)
 
 
 def without_expired(

@@ -25,12 +25,14 @@ def roll_up_days(
     """Write the day profiles of every day that one of the hours lies in.
 
     `fresh` are all profiles of those hours when they are in memory already; the days' other hours,
-    or without `fresh` all of them, are read back.
+    or without `fresh` all of them, are read back. Only binnings of `fresh` are rolled up then: its
+    hours say nothing of another one.
     """
     days = sorted({Window.holding(hour, Grain.DAY).start for hour in hours})
     known = {one.key.window_start for one in fresh}
+    binnings = sorted({one.key.binning_id for one in fresh}) or None
     gathered: dict[ProfileKey, list[StoredProfile]] = defaultdict(list)
-    for one in [*fresh, *_read_back(connection, context, days, kinds, known)]:
+    for one in [*fresh, *_read_back(connection, context, days, kinds, known, binnings)]:
         day = Window.holding(one.key.window_start, Grain.DAY).start
         gathered[replace(one.key, grain=Grain.DAY, window_start=day)].append(one)
     merged = (_merged(key, parts) for key, parts in gathered.items())
@@ -43,6 +45,7 @@ def _read_back(
     days: Sequence[datetime],
     kinds: Collection[PartKind],
     known: Collection[datetime],
+    binnings: Sequence[int] | None,
 ) -> list[StoredProfile]:
     found: list[StoredProfile] = []
     for kind in sorted(kinds):
@@ -51,6 +54,7 @@ def _read_back(
             found += read_profiles(
                 connection, context.project_id, context.model_id, kind, Grain.HOUR, window,
                 segment_ids=None,
+                binning_ids=binnings,
                 without=[hour for hour in known if hour in window],
             )  # fmt: skip
     return found

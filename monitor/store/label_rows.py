@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from monitor.profiles.label_arrays import LabelArrays
+from monitor.profiles.label_join import UnmatchedReason
 from monitor.records import TIMESTAMP
 from monitor.store.arrays import insert_rows
 from monitor.store.models import ModelContext
@@ -46,11 +47,20 @@ class Orphans:
     row_keys: tuple[tuple[Any, ...], ...]
     places: np.ndarray[Any, np.dtype[np.int64]]
 
-    def of_leg(self, leg: str) -> Orphans:
-        """The waiting labels of one leg."""
-        chosen = np.flatnonzero(np.array(self.legs) == leg)
-        legs = tuple(self.legs[place] for place in chosen)
-        return Orphans(self.labels.take(chosen), legs, self.row_keys, self.places[chosen])
+    @property
+    def leg_names(self) -> np.ndarray[Any, Any]:
+        """The leg of each label, text[m]."""
+        return np.array(self.legs, dtype=object)
+
+    def chosen(self, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Orphans:
+        """Some of the waiting labels, by a flag each."""
+        places = np.flatnonzero(wanted)
+        legs = tuple(self.legs[place] for place in places)
+        return Orphans(self.labels.take(places), legs, self.row_keys, self.places[places])
+
+    def keys_of(self, places: np.ndarray[Any, np.dtype[np.int64]]) -> list[tuple[Any, ...]]:
+        """The keys of the rows at these places."""
+        return [self.row_keys[place] for place in self.places[places].tolist()]
 
 
 def read_orphans(connection: Connection, model: ModelContext) -> Orphans:
@@ -107,6 +117,21 @@ def forget_orphans(
             sa.delete(label_orphan)
             .where(row.project_id == project_id, row.model_id == model_id)
             .where(sa.tuple_(*(row[name] for name in _KEY)).in_(some))
+        )
+
+
+def mark_ambiguous(
+    connection: Connection, project_id: int, model_id: int, keys: Sequence[tuple[Any, ...]]
+) -> None:
+    """Note that labels wait because their request id stands for several requests."""
+    row = label_orphan.c
+    for start in range(0, len(keys), 1000):
+        some = list(keys[start : start + 1000])
+        connection.execute(
+            sa.update(label_orphan)
+            .where(row.project_id == project_id, row.model_id == model_id)
+            .where(sa.tuple_(*(row[name] for name in _KEY)).in_(some))
+            .values(reason=UnmatchedReason.AMBIGUOUS.value)
         )
 
 

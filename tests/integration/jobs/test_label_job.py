@@ -349,3 +349,35 @@ def test_a_failed_join_is_over_once_it_worked(
     assert labelled(engine, credit) == (1, 0)
     failed = "select state, error from job_window where job = 'labels'"
     assert rows_of(engine, 1, failed) == [("done", None)]
+
+
+def test_an_ambiguous_label_stays_so_when_a_late_row_makes_one_hour_new(
+    store: IntakeStore, engine: Engine, eager: Runner, credit: ModelContext
+) -> None:
+    send(store, credit, [request("p", START), request("p", START + 3 * HOUR)])
+    send_labels(store, credit, [label("p", 1.0, START + 4 * HOUR)], START + 4 * HOUR)
+    eager.catch_up()
+    send(store, credit, [request("late", START + 3 * HOUR)])
+    eager.catch_up()
+    assert labelled(engine, credit) == (0, 0)
+    assert orphans(engine) == [("p", 1.0, "ambiguous")]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_label_before_two_requests_of_its_id_is_never_counted_twice(
+    store: IntakeStore,
+    engine: Engine,
+    eager: Runner,
+    credit: ModelContext,
+    together: bool,
+) -> None:
+    send_labels(store, credit, [label("p", 1.0, START + 4 * HOUR)], START + 4 * HOUR)
+    eager.catch_up()
+    send(store, credit, [request("p", START)])
+    if not together:
+        eager.catch_up()
+    send(store, credit, [request("p", START + 3 * HOUR)])
+    eager.catch_up()
+    # Known to both at once it is ambiguous; known to the first alone it is the first one's.
+    assert labelled(engine, credit) == ((0, 0) if together else (1, 0))
+    assert [row.reason for row in orphans(engine)] == (["ambiguous"] if together else [])

@@ -7,11 +7,13 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from sqlalchemy.engine import Engine
 
 from monitor.jobs.profile_windows import profile_due_windows
 from monitor.jobs.run import Runner
+from monitor.jobs.set_baseline import baseline_from_file
 from monitor.profiles.columns import column_counts
 from monitor.profiles.part import PartKind
 from monitor.records import RequestOutcome, ViolationReason
@@ -291,3 +293,25 @@ def test_more_than_a_chunk_of_rows_is_added_up(
     runner.catch_up()
     check_against_recount(engine, credit, [("live", row) for row in rows], Grain.HOUR)
     check_against_recount(engine, credit, [("live", row) for row in rows], Grain.DAY)
+
+
+def test_a_new_binning_leaves_the_days_counted_on_the_old_one_whole(
+    store: IntakeStore, engine: Engine, runner: Runner, credit: ModelContext
+) -> None:
+    send(store, credit, traffic(START, 3, 60))
+    runner.catch_up()
+    old = binning_of(engine, credit)
+    reference = pa.table(
+        {"age": [20.0, 30.0, 40.0] * 100, "city": ["Bonn", "Köln", None] * 100,
+         "score": [0.1, 0.5, 0.9] * 100, "ms": [1.0, 2.0, 3.0] * 100},
+    )  # fmt: skip
+    baseline_from_file(engine, 1, credit, reference, name="file", by="tests", new_binning=True)
+    runner.catch_up()
+    new = binning_of(engine, credit)
+    assert new.version == old.version + 1
+    late = traffic(START + HOUR, 1, 10, seed=4)
+    send(store, credit, late)
+    runner.catch_up()
+    days = stored(engine, credit, PartKind.COLUMNS, Grain.DAY)
+    assert {one.key.binning_id: one.n for one in days} == {old.id: 180, new.id: 190}
+    assert problems(engine) == []
