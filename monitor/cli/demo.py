@@ -67,6 +67,8 @@ def demo(
     from monitor.settings import Settings
 
     signal.signal(signal.SIGTERM, _end)
+    # A shell starts background programs deaf to Ctrl-C; the dashboard below would not be.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     settings = Settings.from_environment()
     options = DemoOptions(
         plant=parse_plant(plant),

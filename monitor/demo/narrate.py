@@ -100,6 +100,8 @@ def _drift(columns: tuple[ColumnDrift, ...]) -> Iterator[str]:
 
 
 def _fault(fault: FaultFound | None, contrasts: int) -> str:
+    if not contrasts:
+        return "No fault could be looked for: deployments never served side by side."
     if fault is None:
         return (
             f"No fault is named: in {contrasts:,} contrasts of deployments within the same hours, "
@@ -121,11 +123,11 @@ def _fault(fault: FaultFound | None, contrasts: int) -> str:
 
 def _alerts(alerts: AlertTotals) -> Iterator[str]:
     rules = ", ".join(f"{name} {count}" for name, count in sorted(alerts.by_rule.items()))
-    yield f"{alerts.opened} alerts opened" + (f": {rules}." if rules else ".")
-    waiting = f", {alerts.undelivered} were not delivered" if alerts.undelivered else ""
+    yield f"Alerts opened: {alerts.opened}" + (f" ({rules})." if rules else ".")
+    waiting = f", not delivered {alerts.undelivered}" if alerts.undelivered else ""
     yield (
-        f"{alerts.delivered} messages were delivered{waiting}; "
-        f"the receiver verified the signature of {alerts.verified}."
+        f"Messages delivered: {alerts.delivered}{waiting}; "
+        f"signatures verified by the receiver: {alerts.verified}."
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -147,14 +148,16 @@ def collector(place: Installation, log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def dashboard(place: Installation, port: int, log: Path) -> Iterator[str]:
-    """The dashboard as a process of its own; its address."""
+def dashboard(
+    place: Installation, port: int, log: Path
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """The dashboard as a process of its own; its address and the process."""
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "dashboards.server", "--host", "127.0.0.1",
                "--port", str(port)]  # fmt: skip
     health = f"{address}/_stcore/health"
-    with running("dashboard", command, _child_environment(place), health, log):
-        yield address
+    with running("dashboard", command, _child_environment(place), health, log) as process:
+        yield address, process
 
 
 def _child_environment(place: Installation) -> dict[str, str]:

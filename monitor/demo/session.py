@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -81,7 +80,9 @@ def opening(options: DemoOptions) -> Iterator[str]:
 def _stay_open(
     teller: TerminalTeller, place: Installation, port: int, options: DemoOptions
 ) -> None:
-    with dashboard(place, port, options.home / "dashboard.log") as address:
+    log = options.home / "dashboard.log"
+    with dashboard(place, port, log) as (address, process):
         teller.say(f"Look around: {address} (Ctrl-C ends it)")
         with suppress(KeyboardInterrupt):
-            threading.Event().wait()
+            process.wait()
+            teller.say(f"The dashboard ended by itself; its log is {log}.")

@@ -76,8 +76,8 @@ def test_the_sentences_tell_the_numbers() -> None:
         "column distance of deployment amber",
         "1 September 2013 00:00 in New York (2013-09-01 04:00 UTC)",
         "from blue in runtime_version, precision and from green in precision",
-        "7 alerts opened: auc-below-floor 2, deployments-disagree 5.",
-        "6 messages were delivered; the receiver verified the signature of 6.",
+        "Alerts opened: 7 (auc-below-floor 2, deployments-disagree 5).",
+        "Messages delivered: 6; signatures verified by the receiver: 6.",
     ):
         assert words in told
 
@@ -88,6 +88,11 @@ def test_a_quiet_run_is_told_as_such() -> None:
     assert "No fault is named: in 17,568 contrasts" in told
     assert "too few labels" in told
     assert "No column was compared" in told
+
+
+def test_without_company_no_fault_is_looked_for() -> None:
+    alone = replace(SUMMARY, fault=None, contrasts=0)
+    assert "deployments never served side by side" in "\n".join(narrate(alone))
 
 
 def test_lost_records_are_shouted() -> None:
