@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboards import charts, kit, words
+from dashboards import cell_charts, charts, kit, words
 from dashboards.frame import Frame
 from monitor.measurement import MeasurementState
 from monitor.reports.measurements import Filter, MeasurementRow
@@ -49,7 +49,7 @@ def _draw_reliability(frame: Frame, found: tuple[MeasurementRow, ...]) -> None:
         " on the dashed line scores are right."
     )
     st.caption(words.escape(description))
-    charts.draw(charts.reliability(table), description, _told(table), "reliability")
+    charts.draw(cell_charts.reliability(table), description, _told(table), "reliability")
 
 
 def _draw_error(frame: Frame, model: ModelFacts, window: Window) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboards import charts, kit, words
+from dashboards import cell_charts, charts, kit, words
 from dashboards.frame import Frame
 from monitor.reports.baselines import BaselineName, baselines
 from monitor.reports.drift_matrix import DriftMatrix, drift_matrix
@@ -41,7 +41,7 @@ def draw_drift(frame: Frame, model: ModelFacts, window: Window, happened: tuple[
         return
     description = _description(found, baseline)
     st.caption(words.escape(description))
-    chart = charts.heat_map(found.frame, found.columns, found.unit, frame.zone, happened)
+    chart = cell_charts.heat_map(found.frame, found.columns, found.unit, frame.zone, happened)
     charts.draw(chart, description, _told(frame, found), "drift")
     _happened(frame, happened)
     st.markdown("**Columns that moved most**")

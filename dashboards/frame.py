@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from alerts.errors import AlertsError
 from dashboards import data, kit
 from dashboards.registry import page_of
 from dashboards.words import escape
@@ -49,7 +50,7 @@ class Frame:
         """Carry out an action of a person; the words of its error, None when it was done."""
         try:
             action(data.engine(self.database_url), self.project.id, *arguments)
-        except InferwatchError as error:
+        except (InferwatchError, AlertsError) as error:
             return str(error)
         data.forget()
         return None

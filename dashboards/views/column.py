@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboards import charts, findings, kit, words
+from dashboards import cell_charts, charts, findings, kit, words
 from dashboards.frame import Frame, begin, chosen_range, number_parameter
 from dashboards.pick import pick_column, pick_model
 from monitor.reports.baselines import BaselineName
@@ -89,7 +89,9 @@ def _draw_view(
     description = f"Shares of {found.view} by cell, {days} against {title}. " + "; ".join(sentences)
     left, right = st.columns([3, 2])
     with left:
-        charts.draw(charts.distribution(found.frame), description, _told(found.frame), found.view)
+        charts.draw(
+            cell_charts.distribution(found.frame), description, _told(found.frame), found.view
+        )
     with right:
         st.markdown(f"**{words.code(found.view)}, cells that moved most**")
         st.text("\n".join(sentences) or "No cell moved.")
@@ -171,7 +173,7 @@ def draw_violations(
         told = found.assign(at=[f"{at:%Y-%m-%d}" for at in found["at"]],
                             n=found["n"].map(words.whole))  # fmt: skip
         st.caption(words.escape(description))
-        charts.draw(charts.violation_bars(found), description, told, "violations")
+        charts.draw(cell_charts.violation_bars(found), description, told, "violations")
     examples = frame.ask(violation_examples, model.id, column, window)
     if examples:
         st.markdown("**Examples, masked**")

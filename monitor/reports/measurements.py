@@ -16,11 +16,12 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
+from monitor.checks.registry import CheckName
 from monitor.measurement import MeasurementState
 from monitor.records import LIVE_LEG
 from monitor.reports.database import reading
 from monitor.reports.paging import PAGE_SIZE, Page, fetch_page
-from monitor.store.tables import measurement
+from monitor.store.tables import measurement, model
 from monitor.windows import Window
 
 NOT_FINITE = "the stored number is not finite"
@@ -94,14 +95,7 @@ def latest(project_id: int, model_id: int, window: Window, wanted: Filter) -> sa
     inner = (
         sa.select(measurement)
         .ext(distinct_on(*IDENTITY))
-        .where(
-            measurement.c.project_id == project_id,
-            measurement.c.model_id == model_id,
-            measurement.c.window_end > window.start,
-            measurement.c.window_start >= window.start,
-            measurement.c.window_start < window.end,
-            *_conditions(wanted),
-        )
+        .where(*_in_range(project_id, model_id, window), *_conditions(wanted))
         .order_by(*IDENTITY, measurement.c.known_at.desc())
         .subquery("newest")
     )
@@ -120,7 +114,7 @@ def read_measurements(
     window: Window,
     wanted: Filter,
     *,
-    limit: int = 20_000,
+    limit: int = 50_000,
 ) -> tuple[MeasurementRow, ...]:
     """The newest revisions, newest window first, at most `limit` of them."""
     query = latest(project_id, model_id, window, wanted).limit(limit)
@@ -171,12 +165,43 @@ def scales(
     connection: Connection, project_id: int, model_id: int, window: Window, wanted: Filter
 ) -> dict[str, int]:
     """Scales there are, the shortest first, with the number of windows of each."""
-    inner = latest(project_id, model_id, window, wanted).subquery()
-    scale = scale_of(inner.c.window_start, inner.c.window_end).label("scale")
-    shortest = sa.func.min(inner.c.window_end - inner.c.window_start).label("shortest")
-    query = sa.select(scale, sa.func.count(inner.c.window_start.distinct()).label("windows"))
-    rows = connection.execute(query.group_by(scale).order_by(shortest))
-    return {row.scale: row.windows for row in rows}
+    start, end = measurement.c.window_start, measurement.c.window_end
+    scale = scale_of(start, end).label("scale")
+    # Revisions of a window are one window: counting starts needs no choice of the newest.
+    query = (
+        sa.select(scale, sa.func.count(start.distinct()).label("windows"))
+        .where(*_in_range(project_id, model_id, window), *_conditions(wanted))
+        .group_by(scale)
+        .order_by(sa.func.min(end - start))
+    )
+    return {row.scale: row.windows for row in connection.execute(query)}
+
+
+def newest_windows(project_id: int) -> sa.Subquery:
+    """A query of `model_id`, `check_name` and the end of the newest window of each.
+
+    One look at the end of the index for each pair: it costs the same however many rows there are.
+    """
+    checks = sa.values(sa.column("check_name", sa.Text), name="checks").data(
+        [(name.value,) for name in CheckName]
+    )
+    newest = (
+        sa.select(sa.func.max(measurement.c.window_end).label("window_end"))
+        .where(
+            measurement.c.project_id == project_id,
+            measurement.c.model_id == model.c.id,
+            measurement.c.check_name == checks.c.check_name,
+        )
+        .lateral("newest")
+    )
+    return (
+        sa.select(model.c.id.label("model_id"), checks.c.check_name, newest.c.window_end)
+        .select_from(model)
+        .join(checks, sa.true())
+        .join(newest, sa.true())
+        .where(model.c.project_id == project_id, newest.c.window_end.is_not(None))
+        .subquery("newest_windows")
+    )
 
 
 def fitting_scale(found: Mapping[str, int], at_most: int) -> str | None:
@@ -190,6 +215,17 @@ def scale_of(start: Any, end: Any) -> sa.ColumnElement[str]:
     hours = sa.cast(sa.func.round(sa.extract("epoch", end - start) / 3600), sa.Integer)
     return sa.case(
         (hours > 24 * 27, "month"), (hours.between(23, 25), "day"), else_=sa.func.concat(hours, "h")
+    )
+
+
+def _in_range(project_id: int, model_id: int, window: Window) -> tuple[sa.ColumnElement[bool], ...]:
+    """Windows that start in the range; the condition on their end is for the index."""
+    return (
+        measurement.c.project_id == project_id,
+        measurement.c.model_id == model_id,
+        measurement.c.window_end > window.start,
+        measurement.c.window_start >= window.start,
+        measurement.c.window_start < window.end,
     )
 
 

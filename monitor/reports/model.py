@@ -14,10 +14,15 @@ from sqlalchemy.engine import Connection, Engine
 from monitor.measurement import MeasurementState
 from monitor.records import LIVE_LEG
 from monitor.reports.database import reading
-from monitor.reports.measurements import Filter, MeasurementRow, read_measurements
+from monitor.reports.measurements import (
+    Filter,
+    MeasurementRow,
+    newest_windows,
+    read_measurements,
+)
 from monitor.reports.profile_cover import COUNTED_PARTS, counted_rows, hours_in, live_all
 from monitor.reports.series import deployment_titles
-from monitor.store.tables import alert, measurement, prediction_block, profile
+from monitor.store.tables import alert, prediction_block, profile
 from monitor.windows import Grain, Window
 
 HOURS_UNTIL = timedelta(days=3)
@@ -52,9 +57,8 @@ def newest_moment(engine: Engine, project_id: int, model_id: int) -> datetime | 
         profile.c.grain == int(Grain.HOUR),
         *live_all(),
     )
-    measured = sa.select(sa.func.max(measurement.c.window_end)).where(
-        measurement.c.project_id == project_id, measurement.c.model_id == model_id
-    )
+    ends = newest_windows(project_id)
+    measured = sa.select(sa.func.max(ends.c.window_end)).where(ends.c.model_id == model_id)
     with reading(engine, project_id) as connection:
         hour = connection.scalar(profiled)
         window_end = connection.scalar(measured)

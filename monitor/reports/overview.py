@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from monitor.reports.alerts import OPEN_STATES
 from monitor.reports.database import reading
-from monitor.reports.measurements import IDENTITY
+from monitor.reports.measurements import IDENTITY, newest_windows
 from monitor.reports.model_activity import Activity, activities
 from monitor.reports.models import label_age
 from monitor.store.tables import alert, contract, job_window, measurement, model
@@ -213,16 +213,7 @@ def _failed_jobs(
 
 def _failed_checks(connection: Connection, project_id: int) -> dict[int, int]:
     """By model: measurements that failed in the newest window of their check."""
-    newest = (
-        sa.select(
-            measurement.c.model_id,
-            measurement.c.check_name,
-            sa.func.max(measurement.c.window_end).label("window_end"),
-        )
-        .where(measurement.c.project_id == project_id)
-        .group_by(measurement.c.model_id, measurement.c.check_name)
-        .subquery()
-    )
+    newest = newest_windows(project_id)
     same = sa.and_(
         newest.c.model_id == measurement.c.model_id,
         newest.c.check_name == measurement.c.check_name,

@@ -162,6 +162,7 @@ def settled(page: Page) -> None:
 def grown(page: Page, width: int) -> None:
     """Make the window as high as the page, so that everything is drawn and in the picture."""
     before = 0
+    page.set_viewport_size({"width": width, "height": 900})
     for _ in range(4):
         height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
         if height == before:
