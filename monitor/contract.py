@@ -303,6 +303,7 @@ def _retention_problems(contract: Contract) -> list[str]:
     if contract.retention.requests < needed:
         return [
             f"retention.requests ({contract.retention.requests.days} d) is shorter than"
-            f" label.max_age plus label.correction_time ({needed.days} d); late labels would find no request"
+            f" label.max_age plus label.correction_time ({needed.days} d);"
+            " late labels would find no request"
         ]
     return []

@@ -1,7 +1,7 @@
 """Every error a person can meet, in one tree.
 
 InferwatchError
-├── ConfigurationError        settings, contract or rule files that can't be used; carries all problems at once
+├── ConfigurationError        settings, contract or rules that can't be used; carries all problems
 ├── DatabaseUnavailable       Postgres does not answer; retrying later is right
 ├── DatabaseNotReady          Postgres answers, but the schema is missing or of another version
 ├── EmbeddedPostgresError     the embedded server could not be set up, started or stopped
