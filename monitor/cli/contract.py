@@ -109,8 +109,9 @@ def apply(
     """
     from monitor.contract_file import read_contract
     from monitor.store.engine import Role, transaction
-    from monitor.store.models import apply_contract, view_name
+    from monitor.store.models import apply_contract
     from monitor.store.projects import ensure_project
+    from monitor.store.views import view_name
 
     text = read_text_file(file)
     contract = read_contract(text, str(file))
