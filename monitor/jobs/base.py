@@ -19,7 +19,7 @@ from monitor.store.models import ModelContext
 
 log = logging.getLogger("inferwatch.jobs")
 
-ATTEMPTS = 3
+ATTEMPTS = 5
 LOST_RACES = frozenset({"40001", "40P01"})
 """Serialisation failure and deadlock: nothing was written, and the same again may well work."""
 

@@ -1,7 +1,9 @@
 """The profile job: reads the raw rows of closed windows once and writes everything checks read.
 
-One repeatable-read transaction reads marks and rows, writes profiles, blocks, samples and day
-roll-ups, says which checks are due, demands its fence and deletes exactly the marks it read.
+One repeatable-read transaction reads marks and rows: both are of the same moment. Another one,
+inside it, writes profiles, blocks, samples and day roll-ups, says which checks are due, demands its
+fence and deletes exactly the marks that were read. It reads what is committed by then, so that the
+other workers, who all the time change which windows are due, can't make it fail.
 """
 
 from __future__ import annotations
@@ -83,13 +85,15 @@ def _profile(context: JobContext, held: Claim) -> None:
     project, model = context.project_id, context.model_id
     with (
         blocks_locked(context.engine, project, model),
-        transaction(context.engine, project, Role.WORKER, snapshot=True) as connection,
+        transaction(context.engine, project, Role.WORKER, snapshot=True) as reader,
+        transaction(context.engine, project, Role.WORKER) as connection,
     ):
-        marks = read_marks(connection, project, model, int(Grain.HOUR), held.starts)
+        marks = read_marks(reader, project, model, int(Grain.HOUR), held.starts)
         needed = without_expired(connection, context, sorted(marks.rows), Grain.HOUR)
         rows: dict[datetime, int] = {}
         if needed:
-            gathered = _gather(connection, context, needed, binning_for(connection, context))
+            binning = binning_for(connection, context)
+            gathered = _gather(connection, reader, context, needed, binning)
             rows = {start: gathered.rows.get(start, 0) for start in needed}
             _say_what_is_due(connection, context, needed)
         delete_marks(connection, marks.ids)
@@ -111,6 +115,7 @@ def without_expired(
 
 def _gather(
     connection: Connection,
+    reader: Connection,
     context: JobContext,
     starts: list[datetime],
     binning: StoredBinning | None,
@@ -122,7 +127,7 @@ def _gather(
         segments(connection, project, model),
         lambda definition: segment_number(connection, project, model, definition),
     )
-    with request_chunks(connection, context.bulk, project, model, starts, Grain.HOUR) as chunks:
+    with request_chunks(reader, context.bulk, project, model, starts, Grain.HOUR) as chunks:
         for table in chunks:
             rows = RequestRows.from_table(table, context.model.layout, context.contract)
             legs = _one_array(table, "leg")

@@ -12,6 +12,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import sql
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 
 COPIED_FROM = 100
 """From this many rows on a temporary table pays."""
@@ -27,11 +28,27 @@ def insert_rows(
 ) -> None:
     """Insert rows (values in the order of `columns`); `replace` overwrites rows of the same key.
 
-    Arrays and JSON are given as text. Must run inside a transaction.
+    Arrays and JSON are given as text. Must run inside a transaction. Errors are SQLAlchemy's, as
+    of every other statement.
     """
     if not rows:
         return
-    cursor = _cursor(connection)
+    try:
+        _insert(_cursor(connection), table, columns, rows, replace)
+    except psycopg.Error as error:
+        raise DBAPIError.instance(
+            f"insert into {table.name}", None, error, psycopg.Error,
+            hide_parameters=True, dialect=connection.dialect,
+        ) from None  # fmt: skip
+
+
+def _insert(
+    cursor: psycopg.Cursor[Any],
+    table: sa.Table,
+    columns: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+    replace: bool,
+) -> None:
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     target = sql.Identifier(table.name)
     conflict = _on_conflict(table, columns) if replace else sql.SQL("")
