@@ -10,10 +10,12 @@ from dashboards import kit
 from dashboards.frame import Frame
 from monitor.reports.actions import MAX_COMMENT, MAX_NAME, acknowledge, close_by_hand
 from monitor.reports.alerts import Finding
+from monitor.settings import Settings
 
+TAKE_ON, CLOSE = "Take it on", "Close by hand"
 ACTIONS = {
-    "Take it on": ("acknowledge", acknowledge, "It stays open and is told as taken on."),
-    "Close by hand": ("close", close_by_hand, "The next breaching window opens it again."),
+    TAKE_ON: "It stays open and is told as taken on.",
+    CLOSE: "The next breaching window opens it again; the receiver is told of the end.",
 }
 
 
@@ -27,7 +29,7 @@ def draw_forms(frame: Frame, found: Finding) -> None:
     with st.form(f"act:{found.id}", border=True):
         what = st.radio(
             "What to do", list(ACTIONS), horizontal=True,
-            captions=[caption for _, _, caption in ACTIONS.values()],
+            captions=list(ACTIONS.values()),
         )  # fmt: skip
         by = st.text_input("Your name", max_chars=MAX_NAME, key="acting_person")
         comment = st.text_area("Comment", max_chars=MAX_COMMENT, height=80)
@@ -37,8 +39,12 @@ def draw_forms(frame: Frame, found: Finding) -> None:
 
 
 def _act(frame: Frame, found: Finding, what: str, by: str, comment: str) -> None:
-    _, action, _ = ACTIONS[what]
-    problem = frame.do(action, found.id, by, comment, datetime.now(UTC))
+    now = datetime.now(UTC)
+    if what == TAKE_ON:
+        problem = frame.do(acknowledge, found.id, by, comment, now)
+    else:
+        address = Settings.from_environment().public_url
+        problem = frame.do(close_by_hand, found.id, by, comment, now, address)
     if problem is not None:
         kit.failed("This was not saved", problem)
         return

@@ -64,7 +64,8 @@ GRANTS = {
         " violation_example, label_orphan, binning, baseline, profile, prediction_block, sample,"
         " job_window, heartbeat, measurement, alert_config, alert, alert_transition, delivery,"
         " delivery_attempt",
-        "insert": "alert_transition",
+        # Taking alerts on and closing them: the state, its history and the message that is owed.
+        "insert": "alert, alert_transition, delivery",
         "update": "alert",
     },
     "inferwatch_export": {

@@ -69,8 +69,8 @@ def apply(file: File, project: Project = "default", by: By = None) -> None:
 
     Open alerts of rules that the file no longer holds end as no longer evaluated.
     """
-    from monitor.jobs.hand_over import apply_alert_rules
     from monitor.store.engine import Role, transaction
+    from monitor.store.hand_over import apply_alert_rules
     from monitor.store.projects import ensure_project
 
     text, settings = read_text_file(file), settings_with_database()
@@ -134,7 +134,7 @@ def ack(
     number: Number, by: By = None, comment: Comment = "", project: KnownProject = "default"
 ) -> None:
     """Take an open alert on. It stays open."""
-    from monitor.jobs.hand_over import acknowledge_alert
+    from monitor.store.hand_over import acknowledge_alert
 
     with open_database() as engine:
         project_id = find_project(engine, project)
@@ -147,7 +147,7 @@ def resolve(
     number: Number, by: By = None, comment: Comment = "", project: KnownProject = "default"
 ) -> None:
     """End an open alert by hand; its receiver is told. The next breach opens it anew."""
-    from monitor.jobs.hand_over import resolve_alert
+    from monitor.store.hand_over import resolve_alert
 
     settings = settings_with_database()
     with open_database() as engine:

@@ -6,7 +6,6 @@ the number that changed it, and no message is owed for a number that is not ther
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -22,6 +21,7 @@ from monitor.jobs.base import JobContext
 from monitor.measurement import Failed, Measured, Measurement, TooFew
 from monitor.store.alert_book import (
     KnownAlerts,
+    delivery_key,
     known_alerts,
     lock_alerts,
     owe_messages,
@@ -81,13 +81,6 @@ def store_step(
         for each in grouped.groups
     ]
     owe_messages(connection, context.project_id, owed, context.now)
-
-
-def delivery_key(owed: Group) -> str:
-    """The webhook-id: the same findings told to the same receiver always have the same key."""
-    keys = sorted(f"{key.fingerprint}/{key.episode}" for key in owed.new)
-    text = "\n".join((owed.event.value, owed.key.receiver, owed.key.text, *keys))
-    return "msg_" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 class _Matching:

@@ -6,6 +6,7 @@ are there or none.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +19,7 @@ from sqlalchemy.engine import Connection
 from alerts.channels.registry import CHANNELS
 from alerts.codec import message_to_json, reading_from_json, reading_to_json
 from alerts.config import AlertConfig, read_alert_config
+from alerts.grouping import Group
 from alerts.messages import Message
 from alerts.model import (
     Alert,
@@ -148,6 +150,13 @@ def save_transitions(
                 body={"reading": reading, "since": each.since.isoformat() if each.since else None},
             )
         )
+
+
+def delivery_key(owed: Group) -> str:
+    """The webhook-id: the same findings told to the same receiver always have the same key."""
+    keys = sorted(f"{key.fingerprint}/{key.episode}" for key in owed.new)
+    text = "\n".join((owed.event.value, owed.key.receiver, owed.key.text, *keys))
+    return "msg_" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def owe_messages(

@@ -13,11 +13,11 @@ from sqlalchemy.engine import Engine
 
 from monitor import doctor
 from monitor.doctor import Finding, examine
-from monitor.jobs.hand_over import apply_alert_rules
 from monitor.jobs.keep_house import beat
 from monitor.settings import Settings
 from monitor.store import partitions
 from monitor.store.engine import Role, transaction
+from monitor.store.hand_over import apply_alert_rules
 from monitor.store.job_windows import claim, fail
 from tests.database import temporary_home
 from tests.factories import START, apply, make_contract

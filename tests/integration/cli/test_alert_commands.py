@@ -14,10 +14,10 @@ from alerts.errors import AlertNotOpen
 from monitor.errors import ConfigurationError
 from monitor.jobs.base import JobContext
 from monitor.jobs.evaluate_rules import evaluate_rules
-from monitor.jobs.hand_over import acknowledge_alert
 from monitor.measurement import Direction, Measured, Measurement, Subject
 from monitor.store.bulk import BulkConnections
 from monitor.store.engine import Role, transaction
+from monitor.store.hand_over import acknowledge_alert
 from monitor.store.tables import alert, alert_config, alert_transition, delivery
 from monitor.windows import Window
 from tests.factories import current_context

@@ -19,8 +19,8 @@ import time_machine
 from sqlalchemy.engine import Engine
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from monitor.jobs.hand_over import apply_alert_rules
 from monitor.jobs.run import Runner
+from monitor.store.hand_over import apply_alert_rules
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from tests.factories import START, TestClock, rows_of, send

@@ -7,14 +7,15 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from alerts.errors import AlertNotOpen
 from monitor.errors import ConfigurationError, UnknownSubject
-from monitor.reports.actions import AlertIsClosed, acknowledge, close_by_hand
+from monitor.reports.actions import acknowledge, close_by_hand
 from monitor.reports.alert_detail import alert_detail, series_filter
 from monitor.reports.alerts import FindingFilter, finding, findings, locate
 from monitor.reports.rules import bounds_of
 from monitor.store.alert_book import find_alert
 from monitor.store.engine import Role, transaction
-from monitor.store.tables import alert, alert_config, alert_transition
+from monitor.store.tables import alert, alert_config, alert_transition, delivery
 from tests.dashboard_seed import MODEL
 from tests.seeded_database import SeededDatabase
 
@@ -134,15 +135,32 @@ def test_taking_an_alert_on_keeps_it_open_and_is_recorded(own_database: SeededDa
 def test_closing_by_hand_ends_the_episode_for_the_rules_too(own_database: SeededDatabase):
     project_id = own_database.seeded.project_id
     number = own_database.seeded.alert_ids[CONTRAST]
-    own_database.ask(close_by_hand, number, "Ada", "known fault", own_database.now)
+    own_database.ask(
+        close_by_hand, number, "Ada", "known fault", own_database.now, "http://dashboard"
+    )
     found = own_database.ask(finding, number)
     assert (found.state, found.resolved_reason) == ("resolved", "closed_by_hand")
     with transaction(own_database.engine, project_id, Role.OWNER) as connection:
         kept, _, _ = find_alert(connection, project_id, number)
     assert (kept.resolved_by, kept.comment, kept.is_open) == ("Ada", "known fault", False)
-    for action in (acknowledge, close_by_hand):
-        with pytest.raises(AlertIsClosed, match="is resolved; only an open one"):
-            own_database.ask(action, number, "Ada", "", own_database.now)
+    with pytest.raises(AlertNotOpen, match="is resolved; only a pending or firing alert"):
+        own_database.ask(acknowledge, number, "Ada", "", own_database.now)
+    with pytest.raises(AlertNotOpen, match="is resolved; only a pending or firing alert"):
+        own_database.ask(close_by_hand, number, "Ada", "", own_database.now, "http://dashboard")
+
+
+def test_closing_by_hand_owes_the_receiver_the_end(own_database: SeededDatabase):
+    project_id = own_database.seeded.project_id
+    number = own_database.seeded.alert_ids[CONTRAST]
+    arguments = (number, "Ada", "known fault", own_database.now, "http://dashboard")
+    own_database.ask(close_by_hand, *arguments)
+    with transaction(own_database.engine, project_id, Role.OWNER) as connection:
+        events = connection.scalars(
+            sa.select(delivery.c.event_type)
+            .where(sa.literal(number) == sa.any_(delivery.c.alert_ids))
+            .order_by(delivery.c.id)
+        ).all()
+    assert events[-1] == "finding.resolved"
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ from alerts.lifecycle import acknowledge, close_by_hand, close_without_rule
 from alerts.messages import render
 from alerts.model import Alert, AlertState, Transition
 from monitor.errors import ConfigurationError, Problem
-from monitor.jobs.evaluate_rules import delivery_key
 from monitor.store.alert_book import (
     KnownAlerts,
     RulesInForce,
     apply_rules,
+    delivery_key,
     find_alert,
     known_alerts,
     lock_alerts,
@@ -61,14 +61,21 @@ class _Act:
 
 
 def acknowledge_alert(
-    engine: Engine, project_id: int, number: int, by: str, comment: str, now: datetime
+    engine: Engine,
+    project_id: int,
+    number: int,
+    by: str,
+    comment: str,
+    now: datetime,
+    *,
+    role: Role = Role.WORKER,
 ) -> Alert:
     """Somebody takes an open alert on; it stays open. The alert as it is now.
 
     Raises UnknownSubject when there is no such alert, AlertNotOpen when it is over.
     """
     act = _Act(*_checked(by, comment), now)
-    with transaction(engine, project_id, Role.WORKER) as connection:
+    with transaction(engine, project_id, role) as connection:
         lock_alerts(connection, project_id)
         before, rule, version = find_alert(connection, project_id, number)
         after = acknowledge(before, act.by, act.now, act.comment or "")
@@ -86,10 +93,12 @@ def resolve_alert(
     comment: str,
     now: datetime,
     public_url: str,
+    *,
+    role: Role = Role.WORKER,
 ) -> Alert:
     """A person ends an alert; who was told of its opening is told of its end. Errors as above."""
     act = _Act(*_checked(by, comment), now, public_url)
-    with transaction(engine, project_id, Role.WORKER) as connection:
+    with transaction(engine, project_id, role) as connection:
         lock_alerts(connection, project_id)
         before, rule, version = find_alert(connection, project_id, number)
         after, closing = close_by_hand(before, act.by, act.now, act.comment or "")
