@@ -44,6 +44,7 @@ from monitor.store.profile_rows import ProfileKey, StoredProfile, write_profiles
 from monitor.store.projects import ensure_project
 from monitor.windows import Grain, Window
 
+TOLD_RULE = "deployment-contrast"
 PROJECT, EMPTY_PROJECT = "flights", "nothing-yet"
 MODEL, STALE_MODEL, SILENT_MODEL = "flight-delay", "bag-loss", "gate-choice"
 DAYS = 30
@@ -437,7 +438,8 @@ class _Seeder:
                 )
         rules = {rule.name: rule for rule in config.rules}
         changed = [(one, rules[one.rule]) for one in alerts.values()]
-        ids = save_alerts(self.connection, self.project_id, changed, {}, version)
+        told = {o.fingerprint: o.episode for o in alerts.values() if o.rule == TOLD_RULE}
+        ids = save_alerts(self.connection, self.project_id, changed, told, version)
         save_transitions(self.connection, self.project_id, result.transitions, ids)
         by_rule = {
             f"{one.rule}/{one.labels.get('column', '')}": ids[one.fingerprint]
