@@ -15,7 +15,7 @@ from monitor.jobs.evaluate_rules import evaluate_rules
 from monitor.jobs.grouping import WHOLE
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
 from monitor.jobs.plans.base import PlanInputs, Yardsticks
-from monitor.jobs.plans.registry import PLANS, SEGMENT_PLANS
+from monitor.jobs.plans.registry import PARTS, PLANS, SEGMENT_PLANS
 from monitor.measurement import Measurement
 from monitor.profiles.part import Part, PartKind, merge
 from monitor.store.baselines import current_baselines, current_binning
@@ -114,17 +114,15 @@ def _load(
     connection: Connection, context: JobContext, job: str, window: Window
 ) -> list[StoredProfile]:
     binning = current_binning(connection, context.project_id, context.model_id)
-    kinds = [PartKind.LABELS]
-    if job == CHECKS_DAY:
-        kinds += [PartKind.COLUMNS, PartKind.SERVING]
     found: list[StoredProfile] = []
-    for kind in kinds:
+    for kind in PARTS[job]:
         binned = kind is PartKind.COLUMNS
         if binned and binning is None:
             continue
+        segmented = kind is PartKind.LABELS and SEGMENT_PLANS[job]
         found += read_window(
             connection, context.project_id, context.model_id, kind, window,
-            segment_ids=None if SEGMENT_PLANS[job] else (WHOLE,),
+            segment_ids=None if segmented else (WHOLE,),
             binning_ids=(binning.id,) if binned and binning is not None else None,
         )  # fmt: skip
     return found

@@ -9,13 +9,20 @@ from monitor.jobs.plans.base import Plan
 from monitor.jobs.plans.columns import drift, missing, violations
 from monitor.jobs.plans.labels import calibrated, confidence, quality
 from monitor.jobs.plans.serving import serving
+from monitor.profiles.part import PartKind
 
 PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_DAY: (drift, missing, violations, quality, calibrated, confidence, serving),
-    CHECKS_MONTH: (quality, calibrated, confidence),
+    CHECKS_MONTH: (drift, quality, calibrated, confidence),
 }
 
 SEGMENT_PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_DAY: (),
     CHECKS_MONTH: (quality, calibrated),
 }
+
+PARTS: Mapping[str, tuple[PartKind, ...]] = {
+    CHECKS_DAY: (PartKind.LABELS, PartKind.COLUMNS, PartKind.SERVING),
+    CHECKS_MONTH: (PartKind.LABELS, PartKind.COLUMNS),
+}
+"""What the plans of a job read; segments are read for labels only, as only those are planned."""
