@@ -53,12 +53,13 @@ def test_no_file_is_too_long_to_read() -> None:
 
 
 def test_no_function_is_too_long_to_read() -> None:
+    """Signatures don't count: those of commands are lists of options."""
     long = {
         f"{name_of(path)}:{node.name}": length
         for path in sources(*PACKAGES)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+        and (length := (node.end_lineno or 0) - node.body[0].lineno + 1) > LONGEST_FUNCTION
     }
     assert long == {}
 
