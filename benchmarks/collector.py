@@ -13,13 +13,12 @@ from pathlib import Path
 
 import adbc_driver_postgresql.dbapi as adbc
 import numpy as np
-import psycopg
 import pyarrow as pa
 
 from benchmarks.bodies import Bodies
 from benchmarks.data import MODEL
 from benchmarks.database import Workspace
-from benchmarks.processes import cpu_seconds, family, parent
+from benchmarks.processes import cpu_seconds, family, postgres_process
 from benchmarks.senders import Target, send
 from benchmarks.timing import Run
 from monitor.demo.processes import free_port, running
@@ -46,13 +45,6 @@ def running_collector(place: Workspace, workers: int) -> Iterator[tuple[Target, 
         address = f"http://127.0.0.1:{port}/readyz"
         with running("collector", command, environment, address, log) as process:
             yield target, Server(process.pid, postgres_process(place.url))
-
-
-def postgres_process(url: str) -> int:
-    """The server's main process on this machine; 0 when it runs elsewhere."""
-    with psycopg.connect(url) as connection:
-        own = connection.info.backend_pid
-        return parent(own) or 0
 
 
 def over_http(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from benchmarks.data import event_times, request_ids
 from benchmarks.database import Workspace
+from benchmarks.processes import cpu_seconds, family, postgres_process
 from benchmarks.stored_rows import store_rows, with_envelope
 from benchmarks.timing import Run
 from monitor.jobs.base import JobReport
@@ -87,11 +89,31 @@ def read_only(stored: StoredDay, columns: str = READ_COLUMNS) -> Run:
         f" and event_time < '{window.end.isoformat()}'"
     )
     with adbc.connect(place.url) as connection, connection.cursor() as cursor:
-        started = time.perf_counter()
+        watch = Watch(stored)
         cursor.execute(query)
         rows = sum(batch.num_rows for batch in cursor.fetch_record_batch())
-        seconds = time.perf_counter() - started
-    return _run(stored, rows, seconds)
+        return watch.stopped(rows)
+
+
+class Watch:
+    """Wall and CPU seconds from now on, Postgres included where it runs on this machine."""
+
+    def __init__(self, stored: StoredDay) -> None:
+        self._stored = stored
+        self._postgres = postgres_process(stored.place.url)
+        self._cpu = self._used()
+        self._started = time.perf_counter()
+
+    def stopped(self, rows: int) -> Run:
+        """The run that ends now; it must have seen every stored row."""
+        seconds = time.perf_counter() - self._started
+        if rows != self._stored.rows:
+            raise AssertionError(f"{rows} rows were read of {self._stored.rows} stored")
+        return Run(seconds, rows, {"cpu_seconds": self._used() - self._cpu})
+
+    def _used(self) -> float:
+        server = cpu_seconds(family(self._postgres)) if self._postgres else 0.0
+        return server + time.process_time()
 
 
 class Product:
@@ -100,6 +122,7 @@ class Product:
     def __init__(self, stored: StoredDay) -> None:
         self._stored = stored
         self._bulk = BulkConnections(stored.place.url, Role.WORKER)
+        self._held: list[pa.Table] = []
         self.measurements: list[Measurement] = []
 
     def drift(self) -> Run:
@@ -108,21 +131,41 @@ class Product:
         What the profile job and the day's checks do for drift; the parts that serve other checks
         (serving, blocks for labels, samples, pairs) and the writing are left out.
         """
+        watch = Watch(self._stored)
+        with self._snapshot() as (yardsticks, chunks):
+            gathered = self._counted(chunks, yardsticks)
+        return watch.stopped(self._measured(gathered, yardsticks))
+
+    def drift_from_memory(self) -> Run:
+        """The same from rows that are in memory already, as the peers have them."""
+        with self._snapshot() as (yardsticks, chunks):
+            self._held = self._held or list(chunks)
+        watch = Watch(self._stored)
+        gathered = self._counted(self._held, yardsticks)
+        return watch.stopped(self._measured(gathered, yardsticks))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[tuple[Yardsticks, Iterator[pa.Table]]]:
         stored, project = self._stored, self._stored.place.project_id
         model = stored.model.model_id
-        started = time.perf_counter()
         with transaction(stored.place.engine, project, Role.WORKER, snapshot=True) as connection:
             yardsticks = load_yardsticks(connection, project, model)
-            gathered = Gathered()
             with request_chunks(
                 connection, self._bulk, project, model, stored.hours, Grain.HOUR
             ) as chunks:
-                for table in chunks:
-                    _count(gathered, table, stored.model, yardsticks)
-        inputs = _inputs(stored, yardsticks, gathered)
+                yield yardsticks, chunks
+
+    def _counted(self, chunks: Iterable[pa.Table], yardsticks: Yardsticks) -> Gathered:
+        gathered = Gathered()
+        for table in chunks:
+            _count(gathered, table, self._stored.model, yardsticks)
+        return gathered
+
+    def _measured(self, gathered: Gathered, yardsticks: Yardsticks) -> int:
+        """Make the measurements; how many rows they are of."""
+        inputs = _inputs(self._stored, yardsticks, gathered)
         self.measurements = list(drift(inputs))
-        seconds = time.perf_counter() - started
-        return _run(stored, sum(inputs_rows(inputs)), seconds)
+        return next(counts.n for _, counts in inputs.views())
 
     def whole_jobs(self) -> Run:
         """The profile job and the day's check job as they run in the worker, everything included.
@@ -136,15 +179,15 @@ class Product:
             # The first time the marks that intake left are there; later they are made anew.
             remark_all(connection, project, stored.model.model_id, int(Grain.HOUR))
         done: list[JobReport] = []
-        started = time.perf_counter()
+        watch = Watch(stored)
         _runner(stored, self._bulk).tick(
             {PROFILE, CHECKS_DAY}, lambda _, report: done.append(report)
         )
-        seconds = time.perf_counter() - started
+        run = watch.stopped(stored.rows)
         windows = sum(report.done for report in done)
         if any(report.failed for report in done) or windows != len(stored.hours) + 1:
             raise AssertionError(f"the jobs did {windows} windows: {done}")
-        return Run(seconds, stored.rows)
+        return run
 
     def close(self) -> None:
         """Close the connections."""
@@ -154,11 +197,6 @@ class Product:
 def measured_columns(found: Sequence[Measurement]) -> int:
     """How many columns have a measured drift."""
     return len({one.subject.column for one in found if isinstance(one.outcome, Measured)})
-
-
-def inputs_rows(inputs: PlanInputs) -> list[int]:
-    """The rows that the first view counts (every view counts every row)."""
-    return [next(counts.n for _, counts in inputs.views())]
 
 
 def _count(
@@ -200,9 +238,3 @@ def _runner(stored: StoredDay, bulk: BulkConnections) -> Runner:
         environment={},
         rng=random.Random(1),
     )
-
-
-def _run(stored: StoredDay, rows: int, seconds: float) -> Run:
-    if rows != stored.rows:
-        raise AssertionError(f"{rows} rows were read of {stored.rows} stored")
-    return Run(seconds, rows)

@@ -25,7 +25,7 @@ from benchmarks.machine import describe_machine
 from benchmarks.progress import Progress
 from benchmarks.senders import Target
 from benchmarks.stored_rows import batches_of, with_envelope
-from benchmarks.table import Bar, bars_json, plain, show, show_bars, write_json, written
+from benchmarks.table import Bar, bars_json, loads_of, plain, show, show_bars, write_json, written
 from benchmarks.timing import Results, Run, alternate
 from monitor.store.partitions import prepare_ahead
 
@@ -206,7 +206,7 @@ def _report(console: Console, options: Options, results: Results, server: str) -
     console.print("* of the sender / the collector / Postgres; raw COPY: the client is the sender")
     bars = bars_of(results)
     show_bars(console, "Ratios, compared round by round", bars)
-    console.print(f"load average at the start of each round: {list(results.loads)}")
+    console.print(f"load average at the start of each round: {loads_of(results)}")
     if options.json is not None:
         ratios = {n: results.rate_ratio(n, RAW).as_json() for n in results.runs}
         facts = {

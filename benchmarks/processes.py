@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+import psycopg
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
 
@@ -37,6 +39,12 @@ def parent(pid: int) -> int | None:
     """The parent of a process of this machine; None when there is no such process here."""
     fields = _stat(pid)
     return int(fields[1]) if fields is not None else None
+
+
+def postgres_process(url: str) -> int:
+    """The server's main process on this machine; 0 when it runs elsewhere."""
+    with psycopg.connect(url) as connection:
+        return parent(connection.info.backend_pid) or 0
 
 
 def _stat(pid: int) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Progress bars of a benchmark; plain and quiet where the output is no terminal."""
+"""Progress bars of a benchmark; plain lines where the output is no terminal."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class Progress:
 
         def advance(by: int, now: str = "") -> None:
             self._shown.update(task, advance=by, description=f"{what} {now}".strip())
+            if now and not self._shown.console.is_terminal:
+                self._shown.console.print(f"{what} {now}")
 
         return advance
 

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.timing import Spread, significant
+from benchmarks.timing import Results, Spread, significant
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,11 @@ def show(
     for row in rows:
         table.add_row(*row)
     console.print(table)
+
+
+def loads_of(results: Results) -> str:
+    """The load averages of the rounds, in their order."""
+    return ", ".join(f"{load:.1f}" for load in results.loads)
 
 
 def written(spread: Spread, unit: str = "") -> str:

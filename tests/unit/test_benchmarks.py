@@ -119,8 +119,8 @@ def test_command_line_of_drift() -> None:
     assert plain_run.small_reference_rows == 20_000
     quick = drift.parse(["--quick", "--json", "out.json"])
     assert (quick.rows, quick.rounds, quick.json) == (50_000, 1, Path("out.json"))
-    assert quick.evidently_rows <= quick.rows
-    assert drift.parse(["--rows", "1000"]).evidently_rows == 1_000
+    assert quick.peer_rows <= quick.rows
+    assert drift.parse(["--rows", "1000"]).peer_rows == 1_000
     assert drift.parse(["--database-url", "postgresql://x"]).database_url == "postgresql://x"
 
 
