@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -44,8 +43,8 @@ class SampleBuilder:
         for sample_key, groups in by_key.items():
             chosen = np.flatnonzero(np.isin(whole, groups))
             if len(chosen):
-                picked = some_rows(rows, chosen)
-                self._samples[sample_key].append(sample_rows(picked, self._context.model.hash_key))
+                hash_key = self._context.model.hash_key
+                self._samples[sample_key].append(sample_rows(rows, hash_key, among=chosen))
 
     def write(self, connection: Connection) -> None:
         """Merge with what is stored of those days, and store."""
@@ -65,28 +64,3 @@ class SampleBuilder:
                 connection, context.project_id, context.model_id, day, deployment, leg,
                 len(merged), sample_to_bytes(merged),
             )  # fmt: skip
-
-
-def some_rows(rows: RequestRows, chosen: Integers) -> RequestRows:
-    """Some of the rows, violations left out (a sample holds values only)."""
-    places = pa.array(chosen)
-    none = np.zeros(0, np.int64)
-    return replace(
-        rows,
-        request_ids=rows.request_ids.take(places),
-        event_time=rows.event_time[chosen],
-        received_at=rows.received_at[chosen],
-        deployment_id=rows.deployment_id[chosen],
-        contract_version=rows.contract_version[chosen],
-        outcome=rows.outcome[chosen],
-        outcome_reason=rows.outcome_reason.take(places),
-        violation_rows=none,
-        violation_codes=none,
-        slots=_spread(rows.slots, chosen, rows.layout.number_width),
-        texts=_spread(rows.texts, chosen, rows.layout.text_width),
-    )
-
-
-def _spread(flat: pa.Array, chosen: Integers, width: int) -> pa.Array:
-    places = (chosen[:, None] * width + np.arange(width)).ravel()
-    return flat.take(pa.array(places))

@@ -24,18 +24,25 @@ HASH, EVENT_TIME, REQUEST_ID, OUTCOME = "request_hash", "event_time", "request_i
 _ENVELOPE = (HASH, EVENT_TIME, REQUEST_ID, OUTCOME)
 
 
-def sample_rows(rows: RequestRows, key16: bytes, limit: int = SAMPLE_ROWS) -> pa.Table:
-    """The sample of some rows: hash, event time, id, outcome, then the contract's columns.
+def sample_rows(
+    rows: RequestRows, key16: bytes, limit: int = SAMPLE_ROWS, among: Integers | None = None
+) -> pa.Table:
+    """The sample of the rows at places `among`, of all without it: hash, event time, id, outcome,
+    then the contract's columns by name.
 
     Columns carry their own names, in the order of the names. Text is its length (`NAME.length`) and
     its stored hash or text (`NAME`); vectors, class scores and ranked lists are lists. A column
     named like one of the first four is left out.
     """
-    hashes = keyed_hash(rows.request_ids, key16)
-    order = np.lexsort((rows.event_time, hashes))[:limit]
+    ids = rows.request_ids if among is None else rows.request_ids.take(pa.array(among))
+    hashes = keyed_hash(ids, key16)
+    smallest = _smallest(
+        hashes, rows.event_time if among is None else rows.event_time[among], limit
+    )
+    order = smallest if among is None else among[smallest]
     places = pa.array(order)
     columns: dict[str, pa.Array] = {
-        HASH: pa.array(hashes[order]),
+        HASH: pa.array(hashes[smallest]),
         EVENT_TIME: pa.array(rows.event_time[order]).cast(TIMESTAMP),
         REQUEST_ID: rows.request_ids.take(places),
         OUTCOME: pa.array(rows.outcome[order], pa.int16()),
@@ -77,6 +84,14 @@ def sample_from_bytes(stored: bytes) -> pa.Table:
     """Read what `sample_to_bytes` wrote."""
     with pa.ipc.open_stream(pa.py_buffer(stored)) as reader:
         return reader.read_all()
+
+
+def _smallest(hashes: Integers, times: Integers, limit: int) -> Integers:
+    """The places of the first `limit` rows in the order of hash and time."""
+    near = np.arange(len(hashes))
+    if len(hashes) > limit:
+        near = np.flatnonzero(hashes <= np.partition(hashes, limit - 1)[limit - 1])
+    return near[np.lexsort((times[near], hashes[near]))[:limit]]
 
 
 def _in_order(sample: pa.Table) -> pa.Table:

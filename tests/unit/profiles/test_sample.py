@@ -115,3 +115,24 @@ def test_contract_versions_merge() -> None:
     assert found["b"]["c (string)"] == "red"
     assert found["a"]["c (string)"] is None
     assert merged.schema.field("event_time").type == pa.timestamp("us", "UTC")
+
+
+@given(st.lists(st.integers(0, 9), min_size=8, max_size=40), st.integers(1, 12))
+def test_sample_among_some_rows_equals_the_sample_of_those_rows(
+    marks: list[int], limit: int
+) -> None:
+    ids = [f"{place}" for place in range(len(marks))]
+    among = np.flatnonzero(np.array(marks) < 5)
+    chosen = sample_rows(rows_named(ids), KEY, limit, among)
+    alone = sample_rows(rows_named([ids[place] for place in among]), KEY, limit)
+    assert chosen.equals(alone)
+
+
+def test_rows_with_one_hash_are_told_apart_by_time() -> None:
+    rows = rows_of(
+        contract_of({"name": "x", "type": "number"}),
+        {"x": [1.0, 2.0, 3.0]},
+        ids=["same"] * 3,
+        times=[START + timedelta(minutes=late) for late in (2, 0, 1)],
+    )
+    assert sample_rows(rows, KEY, 2)["x"].to_pylist() == [2.0, 3.0]
