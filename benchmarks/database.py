@@ -55,18 +55,13 @@ class Workspace:
         with psycopg.connect(self.url, autocommit=True) as connection:
             for table in tables:
                 connection.execute(f"vacuum (analyze) {table}")
-            connection.execute("checkpoint") if self._may_checkpoint(connection) else None
+            if _may_checkpoint(connection):
+                connection.execute("checkpoint")
 
     def empty(self) -> None:
         """Remove every request and what intake noted of it; partitions stay."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute("truncate request_log, intake_mark, intake_batch")
-
-    def _may_checkpoint(self, connection: psycopg.Connection) -> bool:
-        row = connection.execute(
-            "select pg_has_role(current_user, 'pg_checkpoint', 'usage')"
-        ).fetchone()
-        return row is not None and bool(row[0])
 
 
 @contextmanager
@@ -119,3 +114,10 @@ def _own_database(database_url: str | None) -> Iterator[str]:
         yield urlunsplit(urlsplit(database_url)._replace(path=f"/{name}"))
     finally:
         drop_database(database_url, name)
+
+
+def _may_checkpoint(connection: psycopg.Connection) -> bool:
+    row = connection.execute(
+        "select pg_has_role(current_user, 'pg_checkpoint', 'usage')"
+    ).fetchone()
+    return row is not None and bool(row[0])
