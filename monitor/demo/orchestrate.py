@@ -71,6 +71,7 @@ class Installation:
             rng=random.Random(0),  # noqa: S311 - spreads retries, guards nothing
             # The pause is wall-clock time; a replay runs through months in minutes.
             revision_pause=timedelta(0),
+            only_project=self.project_id,
         )
 
     def model(self) -> ModelContext:

@@ -16,8 +16,10 @@ from monitor.jobs.grouping import WHOLE
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
 from monitor.jobs.plans.base import PlanInputs, Yardsticks
 from monitor.jobs.plans.registry import PARTS, PLANS, SEGMENT_PLANS
+from monitor.jobs.silent_days import plan_silent_days, silent_deployments
 from monitor.measurement import Measurement
 from monitor.profiles.part import Part, PartKind, merge
+from monitor.records import LIVE_LEG
 from monitor.store.baselines import current_baselines, current_binning
 from monitor.store.engine import Role, transaction
 from monitor.store.job_windows import Claim, due_windows, finish
@@ -44,6 +46,8 @@ def check_due_windows(context: JobContext, job: str) -> JobReport:
     zone = context.contract.time_zone
     before = SPANS[job](context.now - context.contract.lateness.profiles, zone).start
     with transaction(context.engine, context.project_id, Role.WORKER) as connection:
+        if job == CHECKS_DAY:
+            plan_silent_days(connection, context, before)
         starts = due_windows(
             connection, context.project_id, context.model_id, job, before, WINDOWS_AT_ONCE[job]
         )
@@ -97,7 +101,11 @@ def _inputs(
     yardsticks: Yardsticks,
 ) -> Iterator[PlanInputs]:
     stored = _load(connection, context, job, window)
-    for key, parts in _subjects(stored).items():
+    subjects = dict(_subjects(stored))
+    if job == CHECKS_DAY and not any(key.leg == LIVE_LEG for key in subjects):
+        for number in silent_deployments(connection, context, window):
+            subjects[SubjectKey(LIVE_LEG, (number,), WHOLE)] = {PartKind.SERVING: Part()}
+    for key, parts in subjects.items():
         yield PlanInputs(
             contract=context.contract,
             yardsticks=yardsticks,

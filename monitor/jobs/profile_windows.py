@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from sqlalchemy.engine import Connection
 
 from monitor.calendar import local_day, local_month
 from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.contrast_windows import LONG
 from monitor.jobs.first_baseline import binning_for
 from monitor.jobs.grouping import (
     WHOLE,
@@ -38,7 +39,7 @@ from monitor.profiles.rows import RequestRows
 from monitor.profiles.serving import build_serving_parts
 from monitor.store.baselines import StoredBinning
 from monitor.store.engine import Role, transaction
-from monitor.store.job_windows import Claim, finish, mark_due, marked_windows
+from monitor.store.job_windows import Claim, done_windows, finish, mark_due, marked_windows
 from monitor.store.locks import blocks_locked
 from monitor.store.marks import delete_marks, read_marks
 from monitor.store.profile_rows import (
@@ -203,13 +204,16 @@ def _count(
 
 
 def _say_what_is_due(connection: Connection, context: JobContext, starts: list[datetime]) -> None:
-    zone = context.contract.time_zone
+    project, model, zone = context.project_id, context.model_id, context.contract.time_zone
+    # A contrast window reaches back a day: a late row concerns the hours after it as well.
+    last = max(starts) + timedelta(hours=LONG - 1)
+    following = done_windows(connection, project, model, CHECKS_HOUR, min(starts), last)
     for job, due in (
-        (CHECKS_HOUR, starts),
+        (CHECKS_HOUR, [*starts, *following]),
         (CHECKS_DAY, [local_day(start, zone).start for start in starts]),
         (CHECKS_MONTH, [local_month(start, zone).start for start in starts]),
     ):
-        mark_due(connection, context.project_id, context.model_id, job, due)
+        mark_due(connection, project, model, job, due)
 
 
 def _one_array(table: pa.Table, name: str) -> pa.Array:

@@ -26,7 +26,8 @@ Progress = Callable[[str, JobReport], None]
 class Runner:
     """What running jobs needs: connections, a name, the outside address, a clock and secrets.
 
-    `revision_pause` is handed to the jobs (see JobContext).
+    `revision_pause` is handed to the jobs (see JobContext). `only_project` leaves the other
+    projects of the database alone.
     """
 
     engine: Engine
@@ -37,6 +38,7 @@ class Runner:
     environment: Mapping[str, str]
     rng: random.Random
     revision_pause: timedelta = timedelta(days=1)
+    only_project: int | None = None
 
     def tick(self, jobs: Collection[str] | None = None, progress: Progress | None = None) -> int:
         """Run every job of every model until it finds nothing more; how many windows were done.
@@ -81,12 +83,12 @@ class Runner:
         )
 
     def projects(self) -> list[tuple[str, int]]:
-        """Name and number of every project."""
+        """Name and number of every project that this runner serves."""
         with transaction(self.engine, None, Role.WORKER) as connection:
             rows = connection.execute(
                 sa.select(project.c.name, project.c.id).order_by(project.c.id)
             )
-            return [(row.name, row.id) for row in rows]
+            return [(row.name, row.id) for row in rows if self.only_project in (None, row.id)]
 
     def models(self, project_id: int) -> Iterator[ModelContext]:
         """Every model of a project with its newest contract."""

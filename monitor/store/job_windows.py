@@ -89,6 +89,35 @@ def unfinished_windows(
     return list(connection.scalars(query))
 
 
+def planned_windows(
+    connection: Connection, project_id: int, model_id: int, job: str
+) -> set[datetime]:
+    """Starts of all windows of a job, whatever their state."""
+    row = job_window.c
+    query = sa.select(row.window_start).where(
+        row.project_id == project_id, row.model_id == model_id, row.job == job
+    )
+    return set(connection.scalars(query))
+
+
+def done_windows(
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    job: str,
+    after: datetime,
+    until: datetime,
+) -> list[datetime]:
+    """Starts of a job's done windows in (after, until]."""
+    row = job_window.c
+    query = (
+        sa.select(row.window_start)
+        .where(row.project_id == project_id, row.model_id == model_id, row.job == job)
+        .where(row.state == "done", row.window_start > after, row.window_start <= until)
+    )
+    return list(connection.scalars(query))
+
+
 def mark_due(
     connection: Connection,
     project_id: int,

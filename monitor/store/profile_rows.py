@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 
 from monitor.profiles.block import PredictionBlock
 from monitor.profiles.part import Part, PartKind
+from monitor.records import LIVE_LEG
 from monitor.store.arrays import insert_rows
 from monitor.store.tables import prediction_block, profile, sample, segment
 from monitor.windows import Grain, Window
@@ -117,6 +118,41 @@ def read_window(
             segment_ids=segment_ids, binning_ids=binning_ids,
         )  # fmt: skip
     return found
+
+
+def last_served(connection: Connection, project_id: int, model_id: int) -> datetime | None:
+    """Start of the newest day with a request on the live leg."""
+    found: datetime | None = connection.scalar(
+        sa.select(sa.func.max(profile.c.window_start)).where(*_served_days(project_id, model_id))
+    )
+    return found
+
+
+def served_deployments(
+    connection: Connection, project_id: int, model_id: int, window: Window
+) -> tuple[int, ...]:
+    """Deployments with a request on the live leg in the UTC days that start in a window."""
+    row = profile.c
+    query = (
+        sa.select(row.deployment_id)
+        .distinct()
+        .where(*_served_days(project_id, model_id))
+        .where(row.window_start >= window.start, row.window_start < window.end)
+    )
+    return tuple(sorted(connection.scalars(query)))
+
+
+def _served_days(project_id: int, model_id: int) -> tuple[sa.ColumnElement[bool], ...]:
+    row = profile.c
+    return (
+        row.project_id == project_id,
+        row.model_id == model_id,
+        row.part == int(PartKind.SERVING),
+        row.grain == int(Grain.DAY),
+        row.segment_id == WHOLE,
+        row.binning_id == 0,
+        row.leg == LIVE_LEG,
+    )
 
 
 def segment_number(
