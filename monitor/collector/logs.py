@@ -53,5 +53,5 @@ def log_config(level: str = "INFO") -> dict[str, Any]:
         "formatters": {"plain": {"()": "monitor.collector.logs.PlainFormatter"}},
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
         "root": {"level": level, "handlers": ["stderr"]},
-        "loggers": {"uvicorn.access": {"level": "WARNING"}},
+        "loggers": {"uvicorn.access": {"level": "WARNING"}, "alembic": {"level": "WARNING"}},
     }
