@@ -131,7 +131,7 @@ class Shell:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         end = f"end-of-command-{random.randrange(10**12)}"
-        self.process.stdin.write(f"{self._here(step.command)}\necho; echo {end} $?\n")
+        self.process.stdin.write(f"{self._here(step.command)}\ncode=$?; echo; echo {end} $code\n")
         self.process.stdin.flush()
         printed = ""
         for line in self.process.stdout:
@@ -236,6 +236,11 @@ def test_requests_and_labels_are_accepted(installation: Installation) -> None:
 def test_the_request_stands_in_the_readable_view(installation: Installation) -> None:
     (counted,) = installation.answers_of("db psql")
     assert re.search(r"^\s+1$", counted, re.MULTILINE)
+
+
+def test_a_restored_backup_holds_the_model(installation: Installation) -> None:
+    restored = installation.answers_of("inferwatch models")[-1]
+    assert re.search(r"^credit\s+credit-team\s", restored, re.MULTILINE)
 
 
 def test_the_reference_is_a_baseline(installation: Installation) -> None:
