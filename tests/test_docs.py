@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,14 @@ import typer
 from typer.main import get_command
 
 from alerts.channels.registry import CHANNELS
+from alerts.channels.webhook import signed_headers
 from alerts.model import AlertState, ResolvedReason, ResponseAction, Severity
 from alerts.rules import Subject
 from dashboards.registry import PAGES
 from monitor.checks.registry import CHECKS
 from monitor.cli.main import build_app
 from monitor.collector.app import create_app
+from monitor.collector.schemas import IntakeAnswerBody
 from monitor.contract import (
     Baseline,
     Column,
@@ -226,6 +231,47 @@ def test_alert_words_stand_in_the_example() -> None:
         assert f"channel: {name}" in text
     for word in (*ResponseAction, *Severity, *Subject, *AlertState):
         assert re.search(rf"\b{word.value}\b", text), word
+
+
+def python_block(page: str) -> dict[str, Any]:
+    """The names that the one Python block of a page defines."""
+    (block,) = (each for each in blocks(DOCS / page) if each.kind == "python")
+    names: dict[str, Any] = {}
+    exec(block.text, names)
+    return names
+
+
+def test_the_receivers_check_of_the_page_takes_our_signatures_and_no_others() -> None:
+    is_genuine = python_block("alerts.md")["is_genuine"]
+    secret, other = (f"whsec_{base64.b64encode(bytes([n]) * 32).decode()}" for n in (1, 2))
+    body, now = b'{"type":"finding.opened"}', datetime.now(UTC)
+    headers = signed_headers((bytes([2]) * 32, bytes([1]) * 32), "msg_1", now, body)
+    assert is_genuine(secret, headers, body)
+    assert is_genuine(other, headers, body)
+    assert not is_genuine(secret, headers, body + b" ")
+    assert not is_genuine(secret, {**headers, "webhook-id": "msg_2"}, body)
+    assert not is_genuine(f"whsec_{base64.b64encode(bytes(32)).decode()}", headers, body)
+    late = signed_headers((bytes([1]) * 32,), "msg_1", now - timedelta(minutes=6), body)
+    assert not is_genuine(secret, late, body)
+
+
+def test_the_answer_of_the_page_has_the_real_fields() -> None:
+    examples = [json.loads(b.text) for b in blocks(DOCS / "http-api.md") if b.kind == "json"]
+    (answer,) = (each for each in examples if "accepted" in each)
+    IntakeAnswerBody.model_validate(answer)
+    assert set(answer) == set(IntakeAnswerBody.model_fields)
+
+
+def test_every_refusal_of_a_body_is_told() -> None:
+    text = text_of("http-api.md")
+    for reason in re.findall(r"RequestRefused\(\s*(?:\d{3}),\s*\"(\w+)\"", refusing_code()):
+        assert f"`{reason}`" in text, reason
+
+
+def refusing_code() -> str:
+    """The source of everything that may refuse a body as a whole."""
+    folders = (ROOT / "monitor" / "collector", ROOT / "monitor" / "intake")
+    return "\n".join(p.read_text(encoding="utf-8") for f in folders for p in f.glob("*.py"))
 
 
 def test_every_call_of_the_collector_is_told() -> None:

@@ -33,9 +33,12 @@ def register(app: typer.Typer) -> None:
 
 
 def collector(
-    host: Annotated[str | None, typer.Option("--host", help="Address to listen at.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="Address to listen at; default INFERWATCH_HOST.")
+    ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Port to listen at.")
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="Default INFERWATCH_COLLECTOR_PORT."),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="Processes.")] = 1,
 ) -> None:
