@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -157,9 +158,16 @@ class Shell:
 
 
 @pytest.fixture(scope="module")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def folder() -> Iterator[Path]:
+    """A folder that the database's account can reach, so that the data lies in it and goes too."""
+    with tempfile.TemporaryDirectory(prefix="inferwatch-quickstart-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def installation(folder: Path) -> Iterator[Installation]:
     """Everything the documents say, done once."""
-    folder = tmp_path_factory.mktemp("quickstart")
     write_material(folder)
     collector_port, dashboard_port = free_ports(2)
     environment = {
