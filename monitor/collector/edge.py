@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from monitor.collector.auth import authenticate
+from monitor.collector.auth import authenticate, bearer_key
 from monitor.collector.bodies import BodyLimits, content_coding, inflate, read_body
 from monitor.collector.gate import Gate
 from monitor.collector.groups import SMALL_BODY_ROWS, GroupWriter
@@ -141,18 +141,33 @@ class Edge:
     ) -> Counted:
         packed = content_coding(request) == "gzip"
         if len(body) > INLINE_BYTES or packed:
-            batch, context = await self._run(
-                self._pool, self._parse, model, body, packed, form, context
+            done = await self._run(
+                self._pool, self._parse_and_store, model, body, packed, form, context
             )
         else:  # a small body is read faster than another thread is woken
             batch = form.parse(body, context)
-            if names_unknown_deployment(batch):
-                batch, context = await self._run(
-                    self._pool, self._parse, model, body, packed, form, context
+            done = (batch, context)
+            if names_unknown_deployment(batch) or batch.table.num_rows > SMALL_BODY_ROWS:
+                done = await self._run(
+                    self._pool, self._parse_and_store, model, body, packed, form, context
                 )
+        if isinstance(done, Counted):
+            return done
+        return await self._groups.store(*done)
+
+    def _parse_and_store(
+        self,
+        model: str,
+        body: bytes,
+        packed: bool,
+        form: RequestFormat | LabelFormat,
+        context: IntakeContext,
+    ) -> Counted | tuple[Batch, IntakeContext]:
+        """Store a body of many rows, parsed here; one of few rows is handed back for a group."""
+        batch, context = self._parse(model, body, packed, form, context)
         if batch.table.num_rows <= SMALL_BODY_ROWS:
-            return await self._groups.store(batch, context)
-        return await self._run(self._pool, store_one, self.store, batch, context)
+            return batch, context
+        return store_one(self.store, batch, context)
 
     def _parse(
         self,
@@ -169,6 +184,8 @@ class Edge:
         self, request: Request, model: str, scope: Scope
     ) -> tuple[Principal, ModelContext]:
         header = request.headers.get("authorization")
+        if self.store.remembers(bearer_key(header), model):
+            return self._find(header, model, scope)
         return await self._run(self._lookups, self._find, header, model, scope)
 
     def _find(self, header: str | None, model: str, scope: Scope) -> tuple[Principal, ModelContext]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from monitor.collector.ports import Store
@@ -118,18 +117,16 @@ def store_together(store: Store, batches: Sequence[Batch], context: IntakeContex
 def count(batch: Batch, codes: Any) -> Counted:
     """The answer for a batch whose rows got these codes (None: all accepted)."""
     n = batch.table.num_rows
-    if codes is None:
-        codes = np.full(n, ACCEPTED, np.uint8)
-    accepted = codes == ACCEPTED
+    accepted = None if codes is None else codes == ACCEPTED
     violations = skewed = 0
     if isinstance(batch, RequestBatch) and n:
         violations = count_violations(batch.table, accepted)
         skewed = _skewed(batch.table, accepted)
     return Counted(
         IntakeAnswer(
-            accepted=int(accepted.sum()),
-            duplicate=int((codes == DUPLICATE).sum()),
-            conflict=int((codes == CONFLICT).sum()),
+            accepted=n if accepted is None else int(accepted.sum()),
+            duplicate=0 if codes is None else int((codes == DUPLICATE).sum()),
+            conflict=0 if codes is None else int((codes == CONFLICT).sum()),
             rejections=batch.rejections,
             violations=violations,
         ),
@@ -139,7 +136,8 @@ def count(batch: Batch, codes: Any) -> Counted:
 
 def _skewed(table: pa.Table, accepted: Any) -> int:
     limit = micros_of(table["received_at"][0].as_py() + SKEW)
-    return count_later_than(table.filter(pa.array(accepted)), limit)
+    times = table.select(["event_time"])
+    return count_later_than(times if accepted is None else times.filter(pa.array(accepted)), limit)
 
 
 def _store(store: Store, batch: Batch, context: IntakeContext) -> StoredRows:

@@ -13,9 +13,13 @@ from monitor.store.requests import StoredRows
 
 
 class Store(Protocol):
-    """All methods block; they may raise DatabaseUnavailable or DatabaseNotReady."""
+    """All methods but `remembers` block; they may raise DatabaseUnavailable or DatabaseNotReady."""
 
     def authenticate(self, key: str, now: datetime) -> Principal | None: ...
+
+    def remembers(self, key: str, model: str) -> bool:
+        """Whether key and model would be answered from memory now, without a query."""
+        ...
 
     def model_context(
         self, project_id: int, model: str, *, refresh: bool = False

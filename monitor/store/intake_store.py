@@ -55,6 +55,13 @@ class IntakeStore:
         """Whose key this is, None when it is unknown, expired or revoked."""
         return self._keys.get(key, lambda: self._find_key(key, now))
 
+    def remembers(self, key: str, model: str) -> bool:
+        """Whether key and model would be answered from memory now, without a query."""
+        principal = self._keys.peek(key)
+        return principal is not None and (
+            self._models.peek(f"{principal.project_id}/{model}") is not None
+        )
+
     def model_context(
         self, project_id: int, model: str, *, refresh: bool = False
     ) -> ModelContext | None:
@@ -184,6 +191,12 @@ class _Kept(Generic[Value]):
     def __init__(self) -> None:
         self._values: dict[str, tuple[float, Value]] = {}
         self._lock = threading.Lock()
+
+    def peek(self, key: str) -> Value | None:
+        """The value while it is kept, without looking it up."""
+        held = self._values.get(key)
+        fresh = held is not None and time.monotonic() - held[0] < KEPT_SECONDS
+        return held[1] if held is not None and fresh else None
 
     def get(self, key: str, find: Callable[[], Value], *, refresh: bool = False) -> Value:
         now = time.monotonic()

@@ -36,6 +36,9 @@ class MemoryStore:
         self.before_lookup()
         return Principal(self.model.project_id, 1, ALL_SCOPES) if key == "right" else None
 
+    def remembers(self, key: str, model: str) -> bool:
+        return False
+
     def model_context(
         self, project_id: int, model: str, *, refresh: bool = False
     ) -> ModelContext | None:
