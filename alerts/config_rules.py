@@ -29,7 +29,9 @@ USUAL_LABELS = (
     "column",
     "segment",
     "deployment",
+    "deployment_name",
     "leg",
+    "scale",
     "baseline",
     "label",
 )

@@ -87,8 +87,14 @@ def inline(value: Any) -> str:
         return f"[{', '.join(map(inline, value))}]"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
+    # Spaces of any kind at an end would be lost without quotes.
+    quoted = isinstance(value, str) and value != value.strip()
     written: str = yaml.safe_dump(
-        [value], default_flow_style=True, allow_unicode=True, width=10_000_000
+        [value],
+        default_flow_style=True,
+        default_style='"' if quoted else None,
+        allow_unicode=True,
+        width=10_000_000,
     )
     return written.strip()[1:-1]
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import ProgrammingError
 
 from monitor.errors import InferwatchError
 from monitor.postgres.binaries import find_postgres_bin
@@ -90,8 +91,14 @@ def _database(engine: Engine) -> Iterator[Finding]:
         yield Finding("database", False, str(error))
         return
     yield Finding("schema", True, f"revision {schema.newest_revision()}")
-    for look in (_partitions, _projects, _worker, _jobs):
-        yield look(engine, datetime.now(UTC))
+    try:
+        for look in (_partitions, _projects, _worker, _jobs):
+            yield look(engine, datetime.now(UTC))
+    except ProgrammingError as error:
+        remedy = (
+            "restore the whole dump as its owner, or run `inferwatch migrate` on a new database"
+        )
+        yield Finding("rights", False, str(error.orig).splitlines()[0][:200], remedy)
 
 
 def _version(number: int) -> Finding:

@@ -79,9 +79,13 @@ def worker(
         bool, typer.Option("--once", help="Do what is due now, deliver once, and end.")
     ] = False,
 ) -> None:
-    """Run the scheduled jobs and deliveries against DATABASE_URL until Ctrl-C."""
+    """Run the scheduled jobs and deliveries until Ctrl-C.
+
+    Works on DATABASE_URL, or on the embedded database when that runs.
+    """
     import random
 
+    from monitor.cli.common import settings_with_database
     from monitor.jobs.run import Runner
     from monitor.scheduler import Worker, utc_now, worker_name
     from monitor.store import schema
@@ -89,7 +93,7 @@ def worker(
     from monitor.store.engine import Role
     from monitor.store.open import open_engine, required_url
 
-    settings = Settings.from_environment()
+    settings = settings_with_database()
     start_log()
     engine = open_engine(settings)
     schema.require_current(engine)

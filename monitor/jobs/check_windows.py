@@ -24,8 +24,7 @@ from monitor.store.baselines import current_baselines, current_binning
 from monitor.store.engine import Role, transaction
 from monitor.store.job_windows import Claim, due_windows, finish
 from monitor.store.measurements import write_measurements
-from monitor.store.models import deployment_tags
-from monitor.store.profile_rows import StoredProfile, read_window, segments
+from monitor.store.profile_rows import StoredProfile, read_window
 from monitor.windows import Window
 
 WINDOWS_AT_ONCE = {CHECKS_DAY: 14, CHECKS_MONTH: 3}
@@ -75,8 +74,7 @@ def save_measurements(
     """Store measurements and what the alert rules make of them, in the caller's transaction."""
     project, model = context.project_id, context.model_id
     write_measurements(connection, project, model, found)
-    tags = deployment_tags(connection, project, model)
-    evaluate_rules(connection, context, found, tags, segments(connection, project, model))
+    evaluate_rules(connection, context, found)
 
 
 def load_yardsticks(connection: Connection, project: int, model: int) -> Yardsticks:
@@ -101,21 +99,38 @@ def _inputs(
     yardsticks: Yardsticks,
 ) -> Iterator[PlanInputs]:
     stored = _load(connection, context, job, window)
-    subjects = dict(_subjects(stored))
-    if job == CHECKS_DAY and not any(key.leg == LIVE_LEG for key in subjects):
+    yield from inputs_of(context, yardsticks, window, stored)
+    if job == CHECKS_DAY and not any(one.key.leg == LIVE_LEG for one in stored):
         for number in silent_deployments(connection, context, window):
-            subjects[SubjectKey(LIVE_LEG, (number,), WHOLE)] = {PartKind.SERVING: Part()}
-    for key, parts in subjects.items():
-        yield PlanInputs(
-            contract=context.contract,
-            yardsticks=yardsticks,
-            window=window,
-            leg=key.leg,
-            deployment_ids=key.deployment_ids,
-            segment_id=key.segment_id,
-            parts=parts,
-            known_at=context.now,
-        )
+            key = SubjectKey(LIVE_LEG, (number,), WHOLE)
+            yield _input(context, yardsticks, window, key, {PartKind.SERVING: Part()})
+
+
+def inputs_of(
+    context: JobContext, yardsticks: Yardsticks, window: Window, stored: Sequence[StoredProfile]
+) -> Iterator[PlanInputs]:
+    """Stored parts of a window as what plans are given, a subject each."""
+    for key, parts in _subjects(stored).items():
+        yield _input(context, yardsticks, window, key, parts)
+
+
+def _input(
+    context: JobContext,
+    yardsticks: Yardsticks,
+    window: Window,
+    key: SubjectKey,
+    parts: Mapping[PartKind, Part],
+) -> PlanInputs:
+    return PlanInputs(
+        contract=context.contract,
+        yardsticks=yardsticks,
+        window=window,
+        leg=key.leg,
+        deployment_ids=key.deployment_ids,
+        segment_id=key.segment_id,
+        parts=parts,
+        known_at=context.now,
+    )
 
 
 def _load(

@@ -1,4 +1,4 @@
-"""The hourly contrast job: each deployment against the others served in the same hours.
+"""Contrasts: each deployment against the others served in the same hours.
 
 Every closed hour ends windows of 6 h; every sixth hour ends one of 24 h as well: the longer window
 sees smaller differences, the shorter one finds large ones sooner.
@@ -6,8 +6,8 @@ sees smaller differences, the shorter one finds large ones sooner.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,24 +16,20 @@ from sqlalchemy.engine import Connection
 
 from monitor.checks.contrast import contrast_counts
 from monitor.checks.registry import CheckName
-from monitor.jobs.base import JobContext, JobReport, run_claimed
-from monitor.jobs.check_windows import load_yardsticks, save_measurements
-from monitor.jobs.names import CHECKS_HOUR
+from monitor.jobs.base import JobContext
 from monitor.jobs.plans.base import WATCHED_ROLES, PlanInputs, Yardsticks
-from monitor.measurement import Measurement
+from monitor.measurement import Measured, Measurement, Outcome
 from monitor.profiles.cells import ViewCells
 from monitor.profiles.columns import CELLS
 from monitor.profiles.part import PartKind
 from monitor.profiles.views import views_of
 from monitor.store.baselines import current_binning
-from monitor.store.engine import Role, transaction
-from monitor.store.job_windows import Claim, due_windows, finish
 from monitor.store.profile_rows import read_profiles
 from monitor.windows import Grain, Window
 
-WINDOWS_AT_ONCE = 24 * 7
 SHORT, LONG = 6, 24
 LONG_EVERY = 6
+APART_EXCESS, APART_P_LOG10 = 0.02, -6.0
 Counts = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -53,31 +49,15 @@ class HourCounts:
         return slice(max(low, 0), max(high, 0))
 
 
-def contrast_due_windows(context: JobContext) -> JobReport:
-    """Contrast deployments in the windows that end with closed hours that are due."""
-    moment = context.now - context.contract.lateness.profiles
-    before = Window.holding(moment, Grain.HOUR).start
-    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
-        starts = due_windows(
-            connection, context.project_id, context.model_id, CHECKS_HOUR, before, WINDOWS_AT_ONCE
-        )
-    return run_claimed(context, CHECKS_HOUR, starts, _check) if starts else JobReport()
-
-
-def _check(context: JobContext, held: Claim) -> None:
-    project, model = context.project_id, context.model_id
-    with transaction(context.engine, project, Role.WORKER, snapshot=True) as connection:
-        yardsticks = load_yardsticks(connection, project, model)
-        hours = list(_load(connection, context, held.starts))
-        found = [
-            one
-            for start in held.starts
-            for counts in hours
-            for window in windows_ending(start + Grain.HOUR.length)
-            for one in _contrasts(context, yardsticks, counts, window)
-        ]
-        save_measurements(connection, context, found)
-        finish(connection, held, dict.fromkeys(held.starts, 0))
+def contrasts_of_hours(
+    connection: Connection, context: JobContext, yardsticks: Yardsticks, starts: list[datetime]
+) -> Iterator[Measurement]:
+    """Contrasts of all windows that end with one of these hours."""
+    hours = list(_load(connection, context, starts))
+    for start in starts:
+        for counts in hours:
+            for window in windows_ending(start + Grain.HOUR.length):
+                yield from _contrasts(context, yardsticks, counts, window)
 
 
 def windows_ending(end: datetime) -> Iterator[Window]:
@@ -128,26 +108,60 @@ def _contrasts(
     served = any_view.sum(axis=(0, 2)) > 0
     if served.sum() < 2:
         return
-    for place in np.flatnonzero(served).tolist():
-        inputs = PlanInputs(
-            contract=context.contract,
-            yardsticks=yardsticks,
-            window=window,
-            leg=hours.leg,
-            deployment_ids=(hours.deployment_ids[place],),
-            segment_id=0,
-            parts={},
-            known_at=context.now,
-        )
-        for view in views_of(context.contract):
-            if view.name in binning.views and view.column.role in WATCHED_ROLES:
-                counts = hours.counts[view.name][span]
-                outcome = _outcome(binning.views[view.name], counts, place)
-                yield inputs.measurement(
-                    CheckName.CONTRAST, "within_hours", outcome, column=view.name
-                )
+    places = np.flatnonzero(served).tolist()
+    for view in views_of(context.contract):
+        if view.name not in binning.views or view.column.role not in WATCHED_ROLES:
+            continue
+        counts, cells = hours.counts[view.name][span], binning.views[view.name]
+        for place, outcome in outcomes_of(cells, counts, places, hours.deployment_ids).items():
+            inputs = PlanInputs(
+                contract=context.contract,
+                yardsticks=yardsticks,
+                window=window,
+                leg=hours.leg,
+                deployment_ids=(hours.deployment_ids[place],),
+                segment_id=0,
+                parts={},
+                known_at=context.now,
+            )
+            yield inputs.measurement(CheckName.CONTRAST, "within_hours", outcome, column=view.name)
 
 
-def _outcome(cells: ViewCells, counts: Counts, place: int) -> Any:
-    own = counts[:, place]
-    return contrast_counts(cells, own, counts.sum(axis=1) - own)
+def outcomes_of(
+    cells: ViewCells, counts: Counts, places: Sequence[int], deployment_ids: Sequence[int]
+) -> dict[int, Outcome]:
+    """The contrast of each place of `counts` int64[hours, deployments, n_cells] with the others.
+
+    A deployment that plainly stands apart would make the sound ones look apart from "the others"
+    too. While three or more are left, the one that stands out most is therefore left out of what
+    the rest are held against; `left_out` in their detail names it. Two can't tell who is wrong.
+    """
+    rest = list(places)
+    left_out: list[int] = []
+    found: dict[int, Outcome] = {}
+    while True:
+        together = counts[:, rest].sum(axis=1)
+        held = {
+            place: contrast_counts(cells, counts[:, place], together - counts[:, place])
+            for place in rest
+        }
+        found |= {place: _noting(outcome, left_out) for place, outcome in held.items()}
+        apart = [place for place in rest if stands_apart(held[place])]
+        if len(rest) < 3 or not apart:
+            return found
+        worst = min(apart, key=lambda place: held[place].detail["p_log10"])
+        rest.remove(worst)
+        left_out.append(deployment_ids[worst])
+
+
+def stands_apart(outcome: Outcome) -> bool:
+    """Whether a contrast is beyond doubt: p below 10⁻⁶ and more than 0.02 PSI units."""
+    return (
+        isinstance(outcome, Measured)
+        and outcome.value > APART_EXCESS
+        and outcome.detail["p_log10"] < APART_P_LOG10
+    )
+
+
+def _noting(outcome: Outcome, left_out: Sequence[int]) -> Outcome:
+    return replace(outcome, detail={**outcome.detail, "left_out": list(left_out)})

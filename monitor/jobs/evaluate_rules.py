@@ -7,6 +7,7 @@ the number that changed it, and no message is owed for a number that is not ther
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.engine import Connection
@@ -29,22 +30,25 @@ from monitor.store.alert_book import (
     save_alerts,
     save_transitions,
 )
+from monitor.store.models import deployment_names, deployment_tags
+from monitor.store.profile_rows import segments
 
 MAX_EVIDENCE_TEXT = 400
 
 
 def evaluate_rules(
-    connection: Connection,
-    context: JobContext,
-    measurements: Sequence[Measurement],
-    tags: Mapping[int, Tags],
-    segments: Mapping[int, Mapping[str, str]],
+    connection: Connection, context: JobContext, measurements: Sequence[Measurement]
 ) -> None:
     """Judge measurements by the rules in force and store what follows."""
     rules = rules_in_force(connection, context.project_id)
     if rules is None or not measurements:
         return
-    matching = _Matching(rules.config, context, segments)
+    project, model = context.project_id, context.model_id
+    words = _Words(
+        segments(connection, project, model), deployment_names(connection, project, model)
+    )
+    tags = deployment_tags(connection, project, model)
+    matching = _Matching(rules.config, context, words)
     readings = [reading_of(one, labels, tags) for one in measurements if (labels := matching(one))]
     if not readings:
         return
@@ -83,33 +87,34 @@ def store_step(
     owe_messages(connection, context.project_id, owed, context.now)
 
 
+@dataclass(frozen=True)
+class _Words:
+    """What numbers stand for: segments by number, and names of the deployments that have one."""
+
+    segments: Mapping[int, Mapping[str, str]]
+    deployments: Mapping[int, str]
+
+
 class _Matching:
     """The labels of measurements that any rule is about; remembered, as subjects recur."""
 
-    def __init__(
-        self,
-        config: AlertConfig,
-        context: JobContext,
-        segments: Mapping[int, Mapping[str, str]],
-    ) -> None:
-        self._rules, self._context, self._segments = config.rules, context, segments
+    def __init__(self, config: AlertConfig, context: JobContext, words: _Words) -> None:
+        self._rules, self._context, self._words = config.rules, context, words
         self._known: dict[tuple[object, ...], Labels | None] = {}
 
     def __call__(self, one: Measurement) -> Labels | None:
         scale = scale_text(one.window.end, one.window.start)
         key = (one.check, one.method, one.subject, one.baseline_id, scale)
         if key not in self._known:
-            labels = labels_of(one, scale, self._context, self._segments)
+            labels = labels_of(one, scale, self._context, self._words)
             wanted = any(rule.matches(labels) for rule in self._rules)
             self._known[key] = labels if wanted else None
         return self._known[key]
 
 
-def labels_of(
-    one: Measurement, scale: str, context: JobContext, segments: Mapping[int, Mapping[str, str]]
-) -> Labels:
+def labels_of(one: Measurement, scale: str, context: JobContext, words: _Words) -> Labels:
     """What a measurement is about, in words that rules match."""
-    subject = one.subject
+    subject, names = one.subject, words.deployments
     return Labels.from_mapping(
         {
             "project": context.project,
@@ -119,7 +124,8 @@ def labels_of(
             "column": subject.column,
             "leg": subject.leg,
             "deployment": "+".join(str(number) for number in subject.deployment_ids),
-            "segment": segment_text(segments.get(subject.segment_id, {})),
+            "deployment_name": "+".join(names.get(n, str(n)) for n in subject.deployment_ids),
+            "segment": segment_text(words.segments.get(subject.segment_id, {})),
             "baseline": str(one.baseline_id) if one.baseline_id is not None else "",
             "scale": scale,
         }

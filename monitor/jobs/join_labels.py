@@ -14,7 +14,13 @@ from sqlalchemy.engine import Connection
 
 from monitor.calendar import local_day, local_month
 from monitor.jobs.base import JobContext, JobReport, run_claimed
-from monitor.jobs.labels_of_blocks import Blocks, join_blocks, label_span, labels_profiles
+from monitor.jobs.labels_of_blocks import (
+    Blocks,
+    join_blocks,
+    label_reach,
+    label_span,
+    labels_profiles,
+)
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH, LABELS
 from monitor.jobs.roll_up import roll_up_days
 from monitor.profiles.label_arrays import LabelArrays
@@ -80,7 +86,7 @@ def _join_table(
         max(mark.last_observed_at for mark in marks),
     )
     blocks = read_blocks(connection, context.project_id, context.model_id, span)
-    changed, matched, reasons = join_blocks(blocks, labels, legs)
+    changed, matched, reasons = join_blocks(blocks, labels, legs, label_reach(context))
     _save(connection, context, changed)
     waiting = np.flatnonzero(~matched)
     keep_orphans(

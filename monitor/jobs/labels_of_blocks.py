@@ -111,7 +111,7 @@ def adopt_orphans(
     timed = orphans.labels.event_time != NO_TIME
     mine = list(blocks.items())
     mine = _adopt(connection, context, mine, [], orphans.chosen(timed))
-    untimed = _with_request(mine, orphans.chosen(~timed))
+    untimed = _with_request(mine, orphans.chosen(~timed), label_reach(context))
     if len(untimed.labels):
         others = _other_blocks(connection, context, blocks, untimed)
         mine = _adopt(connection, context, mine, others, untimed)
@@ -121,7 +121,9 @@ def adopt_orphans(
 def _adopt(
     connection: Connection, context: JobContext, mine: Blocks, others: Blocks, orphans: Orphans
 ) -> Blocks:
-    changed, matched, reasons = join_blocks([*mine, *others], orphans.labels, orphans.leg_names)
+    changed, matched, reasons = join_blocks(
+        [*mine, *others], orphans.labels, orphans.leg_names, label_reach(context)
+    )
     project, model = context.project_id, context.model_id
     forget_orphans(connection, project, model, orphans.keys_of(np.flatnonzero(matched)))
     several = [place for place, why in reasons.items() if why is UnmatchedReason.AMBIGUOUS]
@@ -129,9 +131,9 @@ def _adopt(
     return list({**dict(mine), **dict(changed)}.items())
 
 
-def _with_request(blocks: Blocks, orphans: Orphans) -> Orphans:
+def _with_request(blocks: Blocks, orphans: Orphans, reach: timedelta) -> Orphans:
     """Those whose request id stands in one of the blocks."""
-    label_of, _ = _candidates(blocks, orphans.labels, orphans.leg_names)
+    label_of, _ = _candidates(blocks, orphans.labels, orphans.leg_names, reach)
     return orphans.chosen(np.isin(np.arange(len(orphans.labels)), label_of))
 
 
@@ -152,10 +154,13 @@ def _other_blocks(
 
 
 def join_blocks(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any], reach: timedelta
 ) -> tuple[Blocks, np.ndarray[Any, np.dtype[np.bool_]], dict[int, UnmatchedReason]]:
-    """Blocks that labels changed, which labels found their request, and why others did not."""
-    label_of, block_of = _candidates(blocks, labels, legs)
+    """Blocks that labels changed, which labels found their request, and why others did not.
+
+    `reach` is how long after its request a label may be observed at most.
+    """
+    label_of, block_of = _candidates(blocks, labels, legs, reach)
     matched = np.zeros(len(labels), bool)
     places, times = np.unique(label_of, return_counts=True)
     several = places[(times > 1) & (labels.event_time[places] == NO_TIME)]
@@ -184,9 +189,9 @@ def _by_block(block_of: Integers, label_of: Integers) -> Iterator[tuple[int, Int
 
 
 def _candidates(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any]
+    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any], reach: timedelta
 ) -> tuple[Integers, Integers]:
-    """Pairs (label, block) that share a request id and a leg, one a row of the block."""
+    """Pairs (label, block) that share request id and leg within reach, one a row of the block."""
     if not blocks:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     keys = np.concatenate([block.keys for _, block in blocks])
@@ -200,9 +205,12 @@ def _candidates(
     counts = last - first
     label_of = np.repeat(np.arange(len(labels)), counts)
     within = np.arange(len(label_of)) - np.repeat(np.cumsum(counts) - counts, counts)
-    block_of = owner[order[np.repeat(first, counts) + within]]
+    rows = order[np.repeat(first, counts) + within]
+    block_of = owner[rows]
+    times = np.concatenate([block.event_time for _, block in blocks])[rows]
     block_legs = np.array([key.leg for key, _ in blocks])
     same = legs[label_of] == block_legs[block_of]
+    same &= labels.observed_at[label_of] - times <= reach // timedelta(microseconds=1)
     return label_of[same], block_of[same]
 
 
@@ -244,9 +252,13 @@ ROW_ARRAYS = (
 )
 
 
+def label_reach(context: JobContext) -> timedelta:
+    """How long after its request a label may be observed: a correction comes after max_age."""
+    label = context.contract.label
+    return label.max_age + label.correction_time if label is not None else timedelta(0)
+
+
 def label_span(context: JobContext, first: datetime, last: datetime) -> Window:
     """The hours in which requests of labels observed in [first, last] can lie."""
-    label = context.contract.label
-    age = label.max_age if label is not None else timedelta(0)
-    start = Window.holding(first - age, Grain.HOUR).start
+    start = Window.holding(first - label_reach(context), Grain.HOUR).start
     return Window(start, Window.holding(last, Grain.HOUR).end)

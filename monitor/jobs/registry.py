@@ -7,7 +7,7 @@ from functools import partial
 
 from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.check_windows import check_due_windows
-from monitor.jobs.contrast_windows import contrast_due_windows
+from monitor.jobs.hour_windows import check_due_hours
 from monitor.jobs.join_labels import join_waiting_labels
 from monitor.jobs.names import (
     CHECKS_DAY,
@@ -26,7 +26,7 @@ JOBS: tuple[tuple[str, Job], ...] = (
     (SERVING, serve_due_windows),
     (PROFILE, profile_due_windows),
     (LABELS, join_waiting_labels),
-    (CHECKS_HOUR, contrast_due_windows),
+    (CHECKS_HOUR, check_due_hours),
     (CHECKS_DAY, partial(check_due_windows, job=CHECKS_DAY)),
     (CHECKS_MONTH, partial(check_due_windows, job=CHECKS_MONTH)),
 )

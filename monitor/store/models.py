@@ -158,6 +158,16 @@ def deployment_tags(connection: Connection, project_id: int, model_id: int) -> d
     return {row.id: Tags.of(row.tags) for row in rows}
 
 
+def deployment_names(connection: Connection, project_id: int, model_id: int) -> dict[int, str]:
+    """Names of the deployments that have one, by number."""
+    rows = connection.execute(
+        sa.select(deployment.c.id, deployment.c.name).where(
+            deployment.c.project_id == project_id, deployment.c.model_id == model_id
+        )
+    )
+    return {row.id: row.name for row in rows if row.name}
+
+
 def _ensure_model(connection: Connection, project_id: int, wanted: Contract) -> int:
     _refuse_shared_view(connection, project_id, wanted.model)
     facts = {"owner": wanted.owner, "purpose": wanted.purpose, "risk_tier": wanted.risk_tier.value}

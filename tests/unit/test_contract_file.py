@@ -205,7 +205,7 @@ def test_comments_stand_above_their_part_and_can_not_break_out() -> None:
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
 names = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=12)
 tricky = st.sampled_from(
-    ["NO", "null", "~", "1e5", "true", "- a", "a: b", "#x", "'", '"', "[", "<<"]
+    ["NO", "null", "~", "1e5", "true", "- a", "a: b", "#x", "'", '"', "[", "<<", "\xa0", "a\u3000"]
 )
 finite = st.floats(allow_nan=False, allow_infinity=False)
 ranges = st.tuples(finite, finite).map(lambda ends: (min(ends), max(ends)))
@@ -229,7 +229,7 @@ def columns(draw: st.DrawFn) -> Column:
         else None,
         nullable=draw(st.booleans()),
         sensitivity=draw(st.sampled_from(Sensitivity)),
-        description=draw(st.none() | words),
+        description=draw(st.none() | words | tricky),
     )
 
 

@@ -83,7 +83,7 @@ def measure(engine: Engine, database_url: str, column: str, value: float, hour: 
         known_at=moment,
     )
     with transaction(engine, 1, Role.WORKER) as connection:
-        evaluate_rules(connection, context, [found], {}, {})
+        evaluate_rules(connection, context, [found])
 
 
 def deliveries(engine: Engine) -> list[tuple[str, list[int]]]:

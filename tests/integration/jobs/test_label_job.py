@@ -234,15 +234,16 @@ def test_labels_of_one_leg_never_touch_another(
     assert by_leg == {"live": 1, "shadow:next": 0}
 
 
-def test_a_label_older_than_the_contract_waits_for_its_request_in_vain(
+def test_a_label_later_than_any_correction_waits_for_its_request_in_vain(
     store: IntakeStore, engine: Engine, eager: Runner, credit: ModelContext
 ) -> None:
-    # label.max_age is 7 days: the search for the request goes no further back
-    send(store, credit, [request("p", START)])
-    send_labels(store, credit, [label("p", 1.0, START + 8 * DAY)], START + 8 * DAY)
+    # label.max_age is 7 days and correction_time 1 day: the search goes no further back
+    send(store, credit, [request("p", START), request("q", START)])
+    send_labels(store, credit, [label("p", 1.0, START + 7.5 * DAY)], START + 8 * DAY)
+    send_labels(store, credit, [label("q", 1.0, START + 9 * DAY)], START + 9 * DAY)
     eager.catch_up()
-    assert labelled(engine, credit) == (0, 0)
-    assert [row.reason for row in orphans(engine)] == ["no_request"]
+    assert labelled(engine, credit) == (1, 0)
+    assert [(row.request_id, row.reason) for row in orphans(engine)] == [("q", "no_request")]
 
 
 def test_labels_stay_when_late_rows_make_their_window_new(

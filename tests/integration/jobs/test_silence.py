@@ -24,15 +24,22 @@ def test_days_without_a_request_have_a_request_rate_of_zero_and_everything_else_
     rates = rows_of(
         engine, credit.project_id,
         "select window_start, state, value, n from measurement where check_name = 'serving'"
-        " and method = 'request_rate' order by window_start",
+        " and method = 'request_rate' and window_end - window_start = interval '24 hours'"
+        " order by window_start",
     )  # fmt: skip
     assert [row.window_start for row in rates] == [START + days * DAY for days in range(4)]
     assert [row.value for row in rates[1:]] == [0.0, 0.0, 0.0]
     assert rates[0].n == 240
+    hours = rows_of(
+        engine, credit.project_id,
+        "select value * 3600 as requests from measurement where method = 'request_rate'"
+        " and window_end - window_start = interval '1 hour'",
+    )  # fmt: skip
+    assert [round(row.requests) for row in hours] == [10] * 24
     others = rows_of(
         engine, credit.project_id,
         "select distinct state from measurement where check_name = 'serving'"
-        " and method <> 'request_rate' and window_start > '2024-05-01T12:00Z'",
+        " and method <> 'request_rate' and window_start >= '2024-05-02T00:00Z'",
     )  # fmt: skip
     assert [row.state for row in others] == ["too_few"]
 
