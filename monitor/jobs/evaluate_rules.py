@@ -6,6 +6,7 @@ the number that changed it, and no message is owed for a number that is not ther
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,10 +31,13 @@ from monitor.store.alert_book import (
     save_alerts,
     save_transitions,
 )
+from monitor.store.baselines import baseline_names
 from monitor.store.models import deployment_names, deployment_tags
 from monitor.store.profile_rows import segments
+from monitor.windows import Window
 
 MAX_EVIDENCE_TEXT = 400
+ALL_DEPLOYMENTS = "all deployments"
 
 
 def evaluate_rules(
@@ -44,8 +48,11 @@ def evaluate_rules(
     if rules is None or not measurements:
         return
     project, model = context.project_id, context.model_id
-    words = _Words(
-        segments(connection, project, model), deployment_names(connection, project, model)
+    words = Words(
+        segments(connection, project, model),
+        deployment_names(connection, project, model),
+        baseline_names(connection, project, model),
+        served_together(measurements),
     )
     tags = deployment_tags(connection, project, model)
     matching = _Matching(rules.config, context, words)
@@ -88,23 +95,40 @@ def store_step(
 
 
 @dataclass(frozen=True)
-class _Words:
-    """What numbers stand for: segments by number, and names of the deployments that have one."""
+class Words:
+    """What numbers stand for, and which deployments served a leg's window together."""
 
     segments: Mapping[int, Mapping[str, str]]
     deployments: Mapping[int, str]
+    baselines: Mapping[int, str]
+    together: Mapping[tuple[str, Window], frozenset[int]]
+
+    def is_whole(self, one: Measurement) -> bool:
+        """Whether a measurement is about everything that served its leg in its window."""
+        served = self.together[(one.subject.leg, one.window)]
+        return served == frozenset(one.subject.deployment_ids)
+
+
+def served_together(
+    measurements: Sequence[Measurement],
+) -> dict[tuple[str, Window], frozenset[int]]:
+    found: dict[tuple[str, Window], set[int]] = defaultdict(set)
+    for one in measurements:
+        found[(one.subject.leg, one.window)].update(one.subject.deployment_ids)
+    return {key: frozenset(numbers) for key, numbers in found.items()}
 
 
 class _Matching:
     """The labels of measurements that any rule is about; remembered, as subjects recur."""
 
-    def __init__(self, config: AlertConfig, context: JobContext, words: _Words) -> None:
+    def __init__(self, config: AlertConfig, context: JobContext, words: Words) -> None:
         self._rules, self._context, self._words = config.rules, context, words
         self._known: dict[tuple[object, ...], Labels | None] = {}
 
     def __call__(self, one: Measurement) -> Labels | None:
         scale = scale_text(one.window.end, one.window.start)
-        key = (one.check, one.method, one.subject, one.baseline_id, scale)
+        whole = self._words.is_whole(one)
+        key = (one.check, one.method, one.subject, one.baseline_id, scale, whole)
         if key not in self._known:
             labels = labels_of(one, scale, self._context, self._words)
             wanted = any(rule.matches(labels) for rule in self._rules)
@@ -112,9 +136,15 @@ class _Matching:
         return self._known[key]
 
 
-def labels_of(one: Measurement, scale: str, context: JobContext, words: _Words) -> Labels:
-    """What a measurement is about, in words that rules match."""
-    subject, names = one.subject, words.deployments
+def labels_of(one: Measurement, scale: str, context: JobContext, words: Words) -> Labels:
+    """What a measurement is about, in words that rules match.
+
+    A measurement of everything that served names no deployment: the alert on it stays the same one
+    while deployments come and go.
+    """
+    subject, whole = one.subject, words.is_whole(one)
+    numbers = () if whole else subject.deployment_ids
+    names = [words.deployments.get(number, str(number)) for number in numbers]
     return Labels.from_mapping(
         {
             "project": context.project,
@@ -123,10 +153,11 @@ def labels_of(one: Measurement, scale: str, context: JobContext, words: _Words) 
             "method": one.method,
             "column": subject.column,
             "leg": subject.leg,
-            "deployment": "+".join(str(number) for number in subject.deployment_ids),
-            "deployment_name": "+".join(names.get(n, str(n)) for n in subject.deployment_ids),
+            "scope": "all" if whole else "one",
+            "deployment": "+".join(str(number) for number in numbers),
+            "deployment_name": ALL_DEPLOYMENTS if whole else "+".join(names),
             "segment": segment_text(words.segments.get(subject.segment_id, {})),
-            "baseline": str(one.baseline_id) if one.baseline_id is not None else "",
+            "baseline": words.baselines.get(one.baseline_id, "") if one.baseline_id else "",
             "scale": scale,
         }
     )

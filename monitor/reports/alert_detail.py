@@ -13,7 +13,14 @@ from monitor.records import LIVE_LEG
 from monitor.reports.alerts import Finding, open_of_model, read_finding
 from monitor.reports.database import reading
 from monitor.reports.measurements import Filter, MeasurementRow, read_measurements
-from monitor.store.tables import alert_transition, delivery, delivery_attempt, model, segment
+from monitor.store.tables import (
+    alert_transition,
+    baseline,
+    delivery,
+    delivery_attempt,
+    model,
+    segment,
+)
 from monitor.windows import Window
 
 BEFORE, AFTER = timedelta(days=14), timedelta(days=14)
@@ -76,16 +83,20 @@ def span_of(found: Finding) -> Window:
     return Window(first - BEFORE, end + timedelta(seconds=1))
 
 
-def series_filter(labels: Mapping[str, str], segment_id: int = 0) -> Filter:
-    """The measurements that carry these labels; a label that is absent limits nothing."""
+def series_filter(
+    labels: Mapping[str, str], segment_id: int = 0, baseline_id: int | None = None
+) -> Filter:
+    """The measurements that carry these labels; a label that is absent limits nothing.
+
+    Segment and baseline are labels by name; their numbers come as arguments.
+    """
     numbers = labels.get("deployment", "").split("+")
-    baseline = labels.get("baseline", "")
     return Filter(
         checks=(labels["check"],) if "check" in labels else (),
         methods=(labels["method"],) if "method" in labels else (),
         column=labels.get("column"),
         deployment_ids=tuple(int(number) for number in numbers if _is_number(number)),
-        baseline_id=int(baseline) if _is_number(baseline) else None,
+        baseline_id=baseline_id,
         scale=labels.get("scale"),
         leg=labels.get("leg", LIVE_LEG),
         segment_id=segment_id,
@@ -109,6 +120,19 @@ def _segment_id(connection: Connection, project_id: int, model_id: int, text: st
     return 0
 
 
+def _baseline_id(
+    connection: Connection, project_id: int, model_id: int, name: str | None
+) -> int | None:
+    """The newest version of the baseline that a label names."""
+    row = baseline.c
+    found: int | None = connection.scalar(
+        sa.select(sa.func.max(row.id)).where(
+            row.project_id == project_id, row.model_id == model_id, row.name == name
+        )
+    )
+    return found
+
+
 def _model_id(connection: Connection, project_id: int, name: str) -> int | None:
     return connection.scalar(
         sa.select(model.c.id).where(model.c.project_id == project_id, model.c.name == name)
@@ -121,7 +145,8 @@ def _series(
     if model_id is None or "check" not in found.labels:
         return ()
     segment_id = _segment_id(connection, project_id, model_id, found.labels.get("segment", ""))
-    wanted = series_filter(found.labels, segment_id)
+    baseline_id = _baseline_id(connection, project_id, model_id, found.labels.get("baseline"))
+    wanted = series_filter(found.labels, segment_id, baseline_id)
     rows = read_measurements(
         connection, project_id, model_id, span_of(found), wanted, limit=MAX_POINTS
     )

@@ -131,6 +131,15 @@ def current_baselines(
     return [_stored(found) for found in connection.execute(query)]
 
 
+def baseline_names(connection: Connection, project_id: int, model_id: int) -> dict[int, str]:
+    """Names of all versions of all baselines of a model, by number."""
+    row = baseline.c
+    query = sa.select(row.id, row.name).where(
+        row.project_id == project_id, row.model_id == model_id
+    )
+    return {found.id: found.name for found in connection.execute(query)}
+
+
 def baseline_named(
     connection: Connection, project_id: int, model_id: int, name: str
 ) -> StoredBaseline:

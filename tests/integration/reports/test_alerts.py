@@ -103,7 +103,7 @@ def test_labels_choose_the_measurements():
         "check": "drift", "method": "psi", "column": "a", "deployment": "3+1", "baseline": "7",
         "scale": "day", "leg": "shadow:b",
     }  # fmt: skip
-    wanted = series_filter(labels)
+    wanted = series_filter(labels, baseline_id=7)
     assert (wanted.checks, wanted.methods, wanted.column) == (("drift",), ("psi",), "a")
     assert (wanted.deployment_ids, wanted.baseline_id) == ((3, 1), 7)
     assert (wanted.scale, wanted.leg) == ("day", "shadow:b")
