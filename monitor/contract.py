@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Any, Self
 from zoneinfo import available_timezones
 
@@ -58,6 +59,12 @@ Duration = Annotated[
     BeforeValidator(parse_duration),
     PlainSerializer(format_duration, when_used="json"),
 ]
+
+
+@cache
+def known_time_zones() -> frozenset[str]:
+    """Names of all time zones; looked up once, as it reads a whole folder."""
+    return frozenset(available_timezones())
 
 
 class ColumnType(StrEnum):
@@ -229,7 +236,7 @@ class Contract(_Frozen):
     @field_validator("time_zone")
     @classmethod
     def _zone_exists(cls, zone: str) -> str:
-        if zone not in available_timezones():
+        if zone not in known_time_zones():
             raise ValueError(f"{zone!r} is not a time zone; write for example Europe/Berlin or UTC")
         return zone
 
