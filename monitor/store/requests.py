@@ -242,6 +242,8 @@ def count_violations(table: pa.Table) -> int:
     """Violations in a request table (0 for labels, which have none)."""
     if "violations" not in table.schema.names:
         return 0
+    if table["violations"].null_count == table.num_rows:
+        return 0
     return sum(len(chunk.flatten()) for chunk in table["violations"].chunks)
 
 
