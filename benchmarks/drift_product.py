@@ -185,7 +185,8 @@ class Product:
         )
         run = watch.stopped(stored.rows)
         windows = sum(report.done for report in done)
-        if any(report.failed for report in done) or windows != len(stored.hours) + 1:
+        # The day of the rows, and days after it on which nothing was sent.
+        if any(report.failed for report in done) or windows < len(stored.hours) + 1:
             raise AssertionError(f"the jobs did {windows} windows: {done}")
         return run
 
