@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from monitor.profiles.label_arrays import LabelArrays
 from monitor.profiles.label_join import UnmatchedReason
-from monitor.records import TIMESTAMP
+from monitor.records import LABEL_SCHEMA
 from monitor.store.arrays import insert_rows
 from monitor.store.models import ModelContext
 from monitor.store.tables import label_orphan
@@ -26,14 +26,11 @@ ORPHAN_COLUMNS = (
 _KEY = ("label_name", "request_key", "source", "observed_at", "arrived_at")
 LABELS_SCHEMA = pa.schema(
     [
-        ("request_id", pa.string()),
-        ("source", pa.string()),
-        ("observed_at", TIMESTAMP),
-        ("arrived_at", TIMESTAMP),
-        ("event_time", TIMESTAMP),
-        ("leg", pa.string()),
-        ("value", pa.float64()),
-        ("text", pa.string()),
+        LABEL_SCHEMA.field(name)
+        for name in (
+            *("request_id", "source", "observed_at", "arrived_at", "event_time", "leg"),
+            *("value", "text"),
+        )
     ]
 )
 
