@@ -1,1 +1,1 @@
-"""Postgres: the only package that writes SQL."""
+"""Postgres: tables, connections, roles, and one file for each thing that is kept there."""

@@ -16,6 +16,7 @@ Rules that hold for every method:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -121,7 +122,7 @@ class DriftMethod(Protocol):
         """Compare current counts on the same cells with the baseline."""
 
 
-class CellMethod:
+class CellMethod(ABC):
     """Fit and compare shared by all methods on cells; a method adds `measure`."""
 
     name: ClassVar[str]
@@ -132,9 +133,9 @@ class CellMethod:
     symmetric: ClassVar[bool] = True
     empty_cells: ClassVar[str]
 
+    @abstractmethod
     def measure(self, samples: Samples) -> Finding | Failed:
         """The formula. Both samples hold rows."""
-        raise NotImplementedError
 
     def fit(self, reference: ColumnCounts) -> ReferenceSummary:
         """Freeze the baseline's counts, labels, mean and standard deviation."""
