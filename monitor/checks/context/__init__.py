@@ -1,0 +1,1 @@
+"""What surrounds a drift incident: columns, segments, deployments and the clock."""
