@@ -1,0 +1,1 @@
+"""The programs AlarmBench compares with, run from their own packages."""

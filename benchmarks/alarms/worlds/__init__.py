@@ -1,0 +1,1 @@
+"""The worlds of AlarmBench: traffic without any shift."""
