@@ -74,7 +74,8 @@ class TrafficHistory:
     def shares(self, begin: int, end: int) -> Floats:
         """Share of the requests of hours [begin, end) by deployment, all 0 without requests."""
         counts = self.requests[max(0, begin) : max(0, end)].sum(axis=0)
-        return counts / max(1, int(counts.sum()))
+        shares: Floats = counts / max(1, int(counts.sum()))
+        return shares
 
 
 @dataclass(frozen=True)
