@@ -7,9 +7,21 @@ contract version stay readable. A column whose type or size changes becomes a ne
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from monitor.contract import Column, ColumnType, Contract
+
+
+class TextNumber(StrEnum):
+    """The numbers kept of a text, in the order of their slots (`intake.text_numbers` counts)."""
+
+    LENGTH = "length"
+    WORDS = "words"
+    DIGITS = "digits"
+    UPPER_CASE = "upper_case"
+    BEYOND_ASCII = "beyond_ascii"
+    PUNCTUATION = "punctuation"
 
 
 @dataclass(frozen=True)
@@ -59,13 +71,15 @@ class Layout:
 def widths(column: Column) -> tuple[int, int]:
     """How many float and text slots a column takes.
 
-    Text keeps its length as a number and its keyed hash (or, with keep_text, itself) as text.
+    Text keeps its TextNumbers and, as text, its keyed hash (or, with keep_text, itself). Slots say
+    their own widths: a text slot from before the descriptors (its length alone) stays as it is, and
+    the next contract appends a wider one.
     """
     match column.type:
         case ColumnType.CATEGORY:
             return 0, 1
         case ColumnType.TEXT:
-            return 1, 1
+            return len(TextNumber), 1
         case ColumnType.VECTOR:
             return column.size or 1, 0
         case ColumnType.CLASS_SCORES:

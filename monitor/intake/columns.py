@@ -10,8 +10,8 @@ boolean      true, false, 1 and 0. Everything else, "true" included: WRONG_TYPE.
 category     Text of at most 512 characters. A number or boolean is **kept** as its canonical text
              (77 and 77.0 are "77", true is "true") and counted as WRONG_TYPE: the declared type
              says text, and only the type is lost. No other violation keeps its value.
-text         Text; its length and keyed hash are stored, or itself with keep_text (at most 32,768
-             characters). Everything else: WRONG_TYPE.
+text         Text; numbers that describe it and its keyed hash are stored, with keep_text itself
+             (at most 32,768 characters) for the hash. Everything else: WRONG_TYPE.
 timestamp    RFC 3339 text with a zone (see times); without: TIME_WITHOUT_ZONE; else WRONG_TYPE.
 vector       A list of exactly `size` finite numbers, else WRONG_LENGTH or the reason of an item.
 class_scores A list in the order of the declared classes, or an object class → number with exactly

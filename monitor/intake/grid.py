@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from monitor.intake.examples import ExampleBook
 from monitor.intake.plan import ColumnPlan, RowPlan
+from monitor.intake.text_numbers import text_numbers
 from monitor.intake.times import TimeFault, parse_times
 from monitor.keys import keyed_hash
 from monitor.records import ViolationReason, violation_code
@@ -61,10 +61,11 @@ class Grid:
             self.violate(plan, rows, reason, texts)
 
     def put_free_text(self, plan: ColumnPlan, texts: pa.StringArray, hash_key: bytes) -> None:
-        """Length as number; as text the keyed hash in hexadecimal, or with keep_text itself."""
-        empty = is_null(texts)
-        lengths = pc.utf8_length(texts).fill_null(0).to_numpy(zero_copy_only=False)
-        self.put_numbers(plan, lengths.astype(np.float64), empty)
+        """What describes it as numbers; as text the keyed hash in hexadecimal, or with keep_text
+        itself. A slot of an older layout has room for the length alone.
+        """
+        numbers = text_numbers(texts)[:, : plan.slot.number_width]
+        self.put_numbers(plan, numbers, is_null(texts))
         self.put_texts(plan, 0, texts if plan.column.keep_text else hash_texts(texts, hash_key))
 
     def violate(

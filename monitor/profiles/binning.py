@@ -15,7 +15,7 @@ from monitor.profiles.cells import CategoryCells, NumberCells, ViewCells
 from monitor.profiles.fitting import fit_category_cells, fit_number_cells
 from monitor.profiles.rows import NumberTile, RequestRows
 from monitor.profiles.view_values import category_values, number_values
-from monitor.profiles.views import View, views_of
+from monitor.profiles.views import View, is_stored, views_of
 
 _FORMAT = 1
 
@@ -58,8 +58,8 @@ class Binning:
 
 
 def fit_binning(rows: RequestRows, contract: Contract) -> Binning:
-    """The binning that reference rows decide: cells for every view of the contract."""
-    views = views_of(contract)
+    """The binning that reference rows decide: cells for every view whose values they hold."""
+    views = [view for view in views_of(contract) if is_stored(view, rows.layout)]
     tile = rows.number_tile(0, len(rows))
     cells = {view.name: _fitted(rows, tile, view) for view in views}
     derived = {view.name: view.column.name for view in views if view.name != view.column.name}

@@ -7,6 +7,7 @@ groups: its cells are found once.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import groupby
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from monitor.profiles.part import Part, PartKind
 from monitor.profiles.rows import NumberTile, RequestRows
 from monitor.profiles.serving import build_serving_parts
 from monitor.profiles.tally import CategoryTally, NumberTally, PairsTally
-from monitor.profiles.view_values import category_values, derive, filled_lengths
+from monitor.profiles.view_values import category_values, derive_all, filled_lengths
 from monitor.profiles.views import Derivation, View, views_of
 from monitor.records import VIOLATION_BASE
 
@@ -144,13 +145,15 @@ class _Builder:
         first = self._first(block[0])
         last = max(self._first(view) + self._width(view) for view in block)
         slots = tile.slots(first, last)
-        found = []
-        for view in block:
-            if view.derivation is Derivation.FILLED:
-                found.append((view, filled_lengths(self._rows, view, start, stop)))
+        found: list[tuple[View, Floats]] = []
+        for _, members in groupby(block, key=lambda view: view.column.name):
+            views = list(members)
+            if views[0].derivation is Derivation.FILLED:
+                found.append((views[0], filled_lengths(self._rows, views[0], start, stop)))
                 continue
-            at = self._first(view) - first
-            found.append((view, derive(view, slots[at : at + self._width(view)])))
+            at = self._first(views[0]) - first
+            held = slots[at : at + self._width(views[0])]
+            found.extend(zip(views, derive_all(views, held), strict=True))
         return found
 
     def _first(self, view: View) -> int:

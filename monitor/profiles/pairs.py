@@ -2,13 +2,15 @@
 
 Names in the part: `pairs/sum` int64[p] and `pairs/n` int64[p]: for every pair of number views (a
 view with itself included) the sum of score · score over rows that have both values, and how many
-those are. The order is the upper triangle, row by row, of the binning's first 100 number views.
+those are. The order is the upper triangle, row by row, of at most 100 number views of the binning.
 Scores are rank-normal scores of the reference in units of 1/1024.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -30,8 +32,19 @@ class PairSums:
 
 
 def pair_views(binning: Binning) -> tuple[str, ...]:
-    """The number views that take part: the first 100 of the binning; further ones are left out."""
-    return binning.number_views()[:MAX_PAIR_VIEWS]
+    """The number views that take part, at most 100, in the binning's order.
+
+    Where there are more, every column's first view goes before any column's second one, and so on:
+    the projections of a long list of vectors push no other column out.
+    """
+    seen: Counter[str] = Counter()
+    turns = []
+    for place, view in enumerate(binning.number_views()):
+        column = binning.column_of(view)
+        turns.append((seen[column], place, view))
+        seen[column] += 1
+    kept = sorted(turns)[:MAX_PAIR_VIEWS]
+    return tuple(view for _, _, view in sorted(kept, key=itemgetter(1)))
 
 
 def pair_sums(part: Part, binning: Binning) -> PairSums:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from monitor.contract import Column, ColumnType
 from monitor.keys import keyed_hash
-from monitor.layout import Slot
+from monitor.layout import Slot, TextNumber
 from monitor.profiles.arrays import Integers
 from monitor.profiles.rows import RequestRows
 from monitor.records import TIMESTAMP
@@ -30,9 +30,9 @@ def sample_rows(
     """The sample of the rows at places `among`, of all without it: hash, event time, id, outcome,
     then the contract's columns by name.
 
-    Columns carry their own names, in the order of the names. Text is its length (`NAME.length`) and
-    its stored hash or text (`NAME`); vectors, class scores and ranked lists are lists. A column
-    named like one of the first four is left out.
+    Columns carry their own names, in the order of the names. Text is its numbers (`NAME.length`,
+    `NAME.words` and so on) and its stored hash or text (`NAME`); vectors, class scores and ranked
+    lists are lists. A column named like one of the first four is left out.
     """
     ids = rows.request_ids if among is None else rows.request_ids.take(pa.array(among))
     hashes = keyed_hash(ids, key16)
@@ -117,10 +117,12 @@ def _values(rows: RequestRows, column: Column, order: Integers) -> dict[str, pa.
         case ColumnType.CATEGORY:
             return {column.name: _text(rows, slot, 0, order)}
         case ColumnType.TEXT:
-            return {
-                column.name: _text(rows, slot, 0, order),
-                f"{column.name}.length": _number(rows, slot, 0, order),
+            numbers = {
+                f"{column.name}.{name}": _number(rows, slot, place, order)
+                for place, name in enumerate(TextNumber)
+                if place < slot.number_width
             }
+            return {column.name: _text(rows, slot, 0, order), **numbers}
         case ColumnType.BOOLEAN:
             return {column.name: pc.equal(_number(rows, slot, 0, order), 1.0)}
         case ColumnType.TIMESTAMP:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from monitor.profiles.arrays import Flags, Floats, Integers
+from monitor.profiles.projections import lengths, projections
 from monitor.profiles.rows import NumberTile, RequestRows
-from monitor.profiles.views import Derivation, View
+from monitor.profiles.views import N_PROJECTIONS, TEXT_DERIVATIONS, Derivation, View
+
+_BLOCK_NUMBERS = 2**19
 
 
 def number_values(rows: RequestRows, view: View, tile: NumberTile, start: int, stop: int) -> Floats:
@@ -21,17 +26,43 @@ def number_values(rows: RequestRows, view: View, tile: NumberTile, start: int, s
 def derive(view: View, slots: Floats) -> Floats:
     """A number view's values from its column's number slots, float64[width, n] -> float64[n].
 
-    A norm or confidence with a missing component is missing.
+    A norm, projection or confidence with a missing component is missing, and so is a descriptor
+    that the rows of an older layout do not hold.
     """
+    return derive_all((view,), slots)[0]
+
+
+def derive_all(views: Sequence[View], slots: Floats) -> list[Floats]:
+    """The same for several views of one column; what they have in common is worked out once."""
+    places = tuple(view.place for view in views if view.derivation is Derivation.PROJECTION)
+    cosines = _projected(slots, places) if places else np.zeros((0, 0))
+    found = []
+    for view in views:
+        if view.derivation is Derivation.PROJECTION:
+            found.append(cosines[places.index(view.place)])
+        else:
+            found.append(_derived(view, slots))
+    return found
+
+
+def _derived(view: View, slots: Floats) -> Floats:
     if view.derivation is Derivation.NORM:
-        # scaled by the largest component, so that squares neither overflow nor vanish
-        largest = np.max(np.abs(slots), axis=0)
-        safe = np.where(largest > 0, largest, 1.0)
-        length = safe * np.sqrt(np.sum((slots / safe) ** 2, axis=0))
-        return np.asarray(np.where(np.isnan(largest), np.nan, length))
+        return lengths(slots)
     if view.derivation is Derivation.CONFIDENCE:
         return np.asarray(np.max(slots, axis=0))
-    return np.asarray(slots[0])
+    place = TEXT_DERIVATIONS.get(view.derivation, 0)
+    return np.asarray(slots[place]) if place < len(slots) else np.full(slots.shape[1], np.nan)
+
+
+def _projected(slots: Floats, places: tuple[int, ...]) -> Floats:
+    """In blocks of rows: scaled copies of a whole reference file would not fit into memory."""
+    size, n = slots.shape
+    step = max(1, _BLOCK_NUMBERS // size)
+    found = np.empty((len(places), n))
+    for start in range(0, n, step):
+        block = slots[:, start : start + step]
+        found[:, start : start + step] = projections(block, places, min(N_PROJECTIONS, size))
+    return found
 
 
 def filled_lengths(rows: RequestRows, view: View, start: int, stop: int) -> Floats:
@@ -51,6 +82,11 @@ def category_values(rows: RequestRows, view: View, start: int, stop: int) -> pa.
         return rows.text_column(slot.text_start, start, stop)
     tile = rows.number_tile(start, stop)
     slots = tile.slots(slot.number_start, slot.number_start + slot.number_width)
+    return class_names(view, slots)
+
+
+def class_names(view: View, slots: Floats) -> pa.Array:
+    """The class with the largest score by name, float64[k, n] -> text[n] with nulls."""
     best, present = best_class(slots)
     names = pa.array(list(view.column.categories or ()), pa.string())
     return names.take(pa.array(best, mask=~present))

@@ -1,7 +1,8 @@
 """Which views of a contract's columns are profiled. Pure; knows no rows.
 
-A view is a column as profiles see it: numbers and categories as they are, everything longer by a
-number or a category that stands for it.
+A view is a column as profiles see it: numbers and categories as they are, everything longer by
+numbers or categories that stand for it. The views of one column share its weight in a budget of
+alarms; `View.column` tells which they are.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.contract import Column, ColumnRole, ColumnType, Contract
+from monitor.layout import Layout, TextNumber
 from monitor.profiles.cells import NumberKind
 
 
@@ -17,17 +19,22 @@ class Derivation(StrEnum):
     """How a view comes from its column."""
 
     VALUE = "value"
-    LENGTH = "length"
+    LENGTH = TextNumber.LENGTH.value
+    WORDS = TextNumber.WORDS.value
+    DIGITS = TextNumber.DIGITS.value
+    UPPER_CASE = TextNumber.UPPER_CASE.value
+    BEYOND_ASCII = TextNumber.BEYOND_ASCII.value
+    PUNCTUATION = TextNumber.PUNCTUATION.value
     NORM = "norm"
+    PROJECTION = "projection"
     CONFIDENCE = "confidence"
     CLASS = "class"
     FIRST = "first"
     FILLED = "filled"
 
 
-_NUMBERS = frozenset(
-    {ColumnType.NUMBER, ColumnType.INTEGER, ColumnType.BOOLEAN, ColumnType.TIMESTAMP}
-)
+N_PROJECTIONS = 8
+TEXT_DERIVATIONS = {Derivation(number.value): place for place, number in enumerate(TextNumber)}
 _IDENTIFIERS = frozenset({ColumnRole.ENTITY, ColumnRole.PARENT})
 _CATEGORIES = frozenset({Derivation.CLASS, Derivation.FIRST})
 _KINDS = {
@@ -38,11 +45,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class View:
-    """One profiled view: its name, its column, and how its values are made."""
+    """One profiled view: its name, its column, and how its values are made.
+
+    `place` numbers the projections of a vector from 1; it is 0 for every other view.
+    """
 
     name: str
     column: Column
     derivation: Derivation
+    place: int = 0
 
     @property
     def is_category(self) -> bool:
@@ -64,27 +75,43 @@ def views_of(contract: Contract) -> tuple[View, ...]:
     taken = {column.name for column in contract.columns}
     views = []
     for column in contract.columns:
-        for derivation in _derivations(column):
+        for derivation, place in _derivations(column):
             name = column.name
             if derivation is not Derivation.VALUE:
-                suffix = "length" if derivation is Derivation.FILLED else str(derivation)
-                name = f"{column.name}.{suffix}"
+                name = f"{column.name}.{_suffix(derivation, place)}"
                 name = f"{name} (derived)" if name in taken else name
-            views.append(View(name, column, derivation))
+            views.append(View(name, column, derivation, place))
     return tuple(views)
 
 
-def _derivations(column: Column) -> tuple[Derivation, ...]:
+def is_stored(view: View, layout: Layout) -> bool:
+    """Whether rows of the layout hold what the view is made from.
+
+    Text columns of a layout from before their descriptors have their length alone.
+    """
+    needed = TEXT_DERIVATIONS.get(view.derivation, 0)
+    return needed == 0 or needed < layout.slot(view.column.name).number_width
+
+
+def _suffix(derivation: Derivation, place: int) -> str:
+    if derivation is Derivation.FILLED:
+        return Derivation.LENGTH.value
+    return f"{derivation}{place or ''}"
+
+
+def _derivations(column: Column) -> tuple[tuple[Derivation, int], ...]:
     if column.type is ColumnType.CATEGORY and column.role in _IDENTIFIERS:
         return ()
     match column.type:
         case ColumnType.TEXT:
-            return (Derivation.LENGTH,)
+            return tuple((derivation, 0) for derivation in TEXT_DERIVATIONS)
         case ColumnType.VECTOR:
-            return (Derivation.NORM,)
+            # further directions of a shorter vector would be mixtures of the first ones
+            places = range(1, min(N_PROJECTIONS, column.size or 1) + 1)
+            return (Derivation.NORM, 0), *((Derivation.PROJECTION, place) for place in places)
         case ColumnType.CLASS_SCORES:
-            return Derivation.CONFIDENCE, Derivation.CLASS
+            return (Derivation.CONFIDENCE, 0), (Derivation.CLASS, 0)
         case ColumnType.RANKED_LIST:
-            return Derivation.FIRST, Derivation.FILLED
+            return (Derivation.FIRST, 0), (Derivation.FILLED, 0)
         case _:
-            return (Derivation.VALUE,)
+            return ((Derivation.VALUE, 0),)

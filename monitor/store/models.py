@@ -39,14 +39,16 @@ def apply_contract(
 ) -> int:
     """Store a contract as the model's next version and refresh its readable view; the version.
 
-    The same contract again changes nothing and returns the version it has.
+    The same contract again changes nothing and returns the version it has, unless columns of its
+    types have got other slots since: then rows of the new version have them.
     """
     model_id = _ensure_model(connection, project_id, wanted)
     newest = _newest(connection, project_id, model_id)
     body = wanted.model_dump(mode="json")
-    if newest is not None and newest.body == body:
+    held = Layout.from_json(newest.layout) if newest is not None else None
+    layout = extend(held, wanted)
+    if newest is not None and newest.body == body and layout == held:
         return int(newest.version)
-    layout = extend(Layout.from_json(newest.layout) if newest is not None else None, wanted)
     version = 1 if newest is None else int(newest.version) + 1
     connection.execute(
         sa.insert(contract).values(

@@ -57,6 +57,8 @@ def _expression(slot: Slot) -> str:
         return f"numbers[{slot.number_start + 1}]::bigint"
     if slot.type is ColumnType.TIMESTAMP:
         return f"to_timestamp(numbers[{slot.number_start + 1}])"
+    if slot.type is ColumnType.TEXT:
+        return f"texts[{slot.text_start + 1}]"
     if slot.number_width > 1 or slot.type in (ColumnType.VECTOR, ColumnType.CLASS_SCORES):
         return f"numbers[{slot.number_start + 1}:{slot.number_start + slot.number_width}]"
     if slot.type is ColumnType.RANKED_LIST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from datetime import timedelta
@@ -142,6 +143,28 @@ def test_a_changed_type_is_a_new_slot_and_old_rows_stay_readable(
     assert newer.layout.slots[: len(credit.layout.slots)] == credit.layout.slots
     assert newer.layout.slot("city").ordinal == len(credit.layout.slots) + 1
     assert newer.layout.slot("age") == credit.layout.slot("age")
+
+
+def test_a_text_column_from_before_its_descriptors_gets_them_with_the_next_version(
+    engine: Engine, credit: ModelContext, admin_url: str
+) -> None:
+    columns = [*credit.contract.model_dump(mode="json")["columns"], {"name": "n", "type": "text"}]
+    wide = apply(engine, 1, make_contract(columns=columns))
+    stored = wide.layout.to_json()
+    stored["slots"][wide.layout.slot("n").ordinal - 1]["number_width"] = 1
+    with psycopg.connect(admin_url) as admin:
+        admin.execute("update contract set layout = %s where version = 2", [json.dumps(stored)])
+    narrow = current_context(engine, 1)
+    assert narrow.layout.slot("n").number_width == 1
+    again = apply(engine, 1, make_contract(columns=columns))
+    assert again.contract_version == 3
+    assert again.layout.slots[:-1] == narrow.layout.slots
+    assert again.layout.slot("n").number_width == 6
+    assert apply(engine, 1, make_contract(columns=columns)) == again
+    with psycopg.connect(admin_url) as admin:
+        found = admin.execute("select pg_get_viewdef('project_1.log_credit'::regclass)").fetchone()
+    assert found is not None
+    assert f"texts[{again.layout.slot('n').text_start + 1}] AS n" in found[0]
 
 
 def test_the_same_tags_are_one_deployment_for_any_number_of_senders(

@@ -119,7 +119,7 @@ def test_texts_of_every_type(name: str, values: pa.Array) -> None:
         ("born", pa.array([1.0]), Reason.WRONG_TYPE, None),
         ("born", pa.array([2**60], pa.timestamp("s", "UTC")), Reason.WRONG_TYPE, None),
         ("born", pa.array([5], pa.duration("s")), Reason.WRONG_TYPE, None),
-        ("note", pa.array([5]), Reason.WRONG_TYPE, [None, None]),
+        ("note", pa.array([5]), Reason.WRONG_TYPE, [None] * 7),
         ("place", pa.array([[1.0]]), Reason.WRONG_LENGTH, [None, None]),
         ("place", pa.array([[1.0, None]]), Reason.WRONG_TYPE, [None, None]),
         ("place", pa.array([[1.0, math.inf]]), Reason.INFINITE, [None, None]),

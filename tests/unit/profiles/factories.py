@@ -37,7 +37,10 @@ def request_table(
     times: Sequence[datetime] | None = None,
     **envelope: Sequence[Any],
 ) -> pa.Table:
-    """A table with REQUEST_SCHEMA; `values` by column, lists for columns of several slots."""
+    """A table with REQUEST_SCHEMA; `values` by column, lists for columns of several slots.
+
+    A text column takes its length, or a list of its numbers.
+    """
     n = len(next(iter(values.values())))
     numbers: list[list[float | None]] = [[None] * layout.number_width for _ in range(n)]
     texts: list[list[str | None]] = [[None] * layout.text_width for _ in range(n)]
@@ -45,9 +48,7 @@ def request_table(
         slot = layout.slot(name)
         for row, value in enumerate(column):
             given = value if isinstance(value, list | tuple) else [value]
-            if slot.number_width and slot.text_width:
-                numbers[row][slot.number_start] = value
-            elif slot.number_width:
+            if slot.number_width:
                 for k, item in enumerate(given):
                     numbers[row][slot.number_start + k] = None if item is None else float(item)
             else:
@@ -80,3 +81,10 @@ def rows_of(contract: Contract, values: Mapping[str, Sequence[Any]], **more: Any
 def one_group(rows: RequestRows) -> np.ndarray[Any, np.dtype[np.int64]]:
     """All rows in group 0."""
     return np.zeros(len(rows), np.int64)
+
+
+def narrow_text_layout(contract: Contract) -> Layout:
+    """The layout of a contract of one text column, as written before texts had descriptors."""
+    stored = extend(None, contract).to_json()
+    stored["slots"][0]["number_width"] = 1
+    return Layout.from_json(stored)

@@ -19,7 +19,7 @@ from monitor.profiles.build import build_parts
 from monitor.profiles.cells import CategoryCells, NumberCells
 from monitor.profiles.columns import column_counts, violation_counts
 from monitor.profiles.fitting import fit_number_cells
-from monitor.profiles.pairs import pair_sums
+from monitor.profiles.pairs import pair_sums, pair_views
 from monitor.profiles.part import Part, PartKind, merge
 from monitor.profiles.rows import RequestRows
 from monitor.records import REQUEST_SCHEMA, ViolationReason, violation_code
@@ -324,3 +324,36 @@ def _rows_of_matrix(
         pa.array(np.arange(n + 1) * width, pa.int32()), flat
     )
     return RequestRows.from_table(pa.table(columns, REQUEST_SCHEMA), layout, contract)
+
+
+def test_the_first_views_of_columns_go_before_their_second_ones() -> None:
+    cells = NumberCells((0.0, 1.0))
+    vectors = [f"v{k}" for k in range(30)]
+    names = [f"{v}.{part}" for v in vectors for part in ("norm", "projection1", "projection2")]
+    names += [f"x{k}" for k in range(50)]
+    columns = {name: name.split(".")[0] for name in names if "." in name}
+    chosen = pair_views(Binning(dict.fromkeys(names, cells), columns))
+    assert len(chosen) == 100
+    assert [name for name in names if name in chosen] == list(chosen)
+    assert sum(name.endswith("norm") for name in chosen) == 30
+    assert sum(name.startswith("x") for name in chosen) == 50
+    assert [n for n in chosen if n.endswith("projection1")] == [
+        f"v{k}.projection1" for k in range(20)
+    ]
+    plain = Binning({f"x{k}": cells for k in range(120)})
+    assert pair_views(plain) == tuple(f"x{k}" for k in range(100))
+
+
+@given(st.integers(1, 64), st.integers(1, 900))
+@settings(max_examples=25, deadline=None)
+def test_vector_views_are_counted_the_same_in_any_tiles(size: int, n: int) -> None:
+    rng = np.random.default_rng(size * 1_000 + n)
+    contract = contract_of({"name": "v", "type": "vector", "size": size})
+    rows = rows_of(contract, {"v": rng.normal(size=(n, size)).tolist()})
+    binning = fit_binning(rows, contract)
+    halves = np.arange(n) % 2
+    whole = build_parts(rows, binning, contract, rows.layout, one_group(rows), 1)[0]
+    apart = build_parts(rows, binning, contract, rows.layout, halves, 2)
+    for kind in (PartKind.COLUMNS, PartKind.PAIRS):
+        for name, values in whole[kind].dense.items():
+            assert np.array_equal(values, sum(part[kind].dense[name] for part in apart))
