@@ -1,0 +1,170 @@
+"""What a seasonal baseline expects of a window: counts by cell, and how sure it is of them. Pure.
+
+A slot's shares are its own baseline counts drawn towards the column's pooled shares by half a row a
+cell: shares(slot) = (counts + k/2 · pooled) / (rows + k/2). A window expects the shares of its hours
+weighted by the rows it has in each; because those shares were estimated themselves, statistics of
+the window are divided by 1 + m/V with V = m² / Σ_slot (m_slot² / n_slot).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
+from monitor.profiles.arrays import Flags, Floats, Integers
+
+TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class WindowRows:
+    """Windows to be judged, one a row: `observed`, `expected` float64[r, k] counts by cell in
+    pooling order, `rows` float64[r] their totals, `inflation` float64[r] = 1 + m/V, `column`
+    int64[r] the place of their column, `valid` bool[r] false where an excluded hour is inside.
+    """
+
+    observed: Floats
+    expected: Floats
+    rows: Floats
+    inflation: Floats
+    column: Integers
+    valid: Flags
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, start: int, stop: int) -> WindowRows:
+        """Rows [start, stop)."""
+        cut = slice(start, stop)
+        return WindowRows(
+            self.observed[cut],
+            self.expected[cut],
+            self.rows[cut],
+            self.inflation[cut],
+            self.column[cut],
+            self.valid[cut],
+        )
+
+    @classmethod
+    def together(cls, parts: list[WindowRows], width: int) -> WindowRows:
+        """Windows of several columns in one table, cells padded to `width`."""
+        return cls(
+            np.concatenate([_padded(one.observed, width) for one in parts]),
+            np.concatenate([_padded(one.expected, width) for one in parts]),
+            np.concatenate([one.rows for one in parts]),
+            np.concatenate([one.inflation for one in parts]),
+            np.concatenate([one.column for one in parts]),
+            np.concatenate([one.valid for one in parts]),
+        )
+
+
+def _padded(cells: Floats, width: int) -> Floats:
+    missing = width - cells.shape[1]
+    return cells if not missing else np.pad(cells, ((0, 0), (0, missing)))
+
+
+def shares_of(totals: Floats) -> Floats:
+    """Shares of each slot, drawn towards the pooled ones: float64[..., slots, k] -> the same."""
+    k = totals.shape[-1]
+    pooled = totals.sum(axis=-2, keepdims=True) + 0.5
+    pooled = pooled / pooled.sum(axis=-1, keepdims=True)
+    rows = totals.sum(axis=-1, keepdims=True)
+    return np.asarray((totals + 0.5 * k * pooled) / (rows + 0.5 * k))
+
+
+def slot_totals(counts: Floats, slots: Integers, n_slots: int) -> Floats:
+    """Counts by slot: float64[hours, k], int64[hours] -> float64[n_slots, k]."""
+    if n_slots == 1:
+        return counts.sum(axis=0, keepdims=True)
+    member = np.zeros((n_slots, len(slots)))
+    member[slots, np.arange(len(slots))] = 1.0
+    return np.asarray(member @ counts)
+
+
+def choose_season(weeks: Floats, slots: dict[Season, Integers]) -> tuple[Season, Floats]:
+    """The season under which each week is most likely given the others, and its totals by week.
+
+    `weeks` float64[n, 168, k] counts; `slots[season]` int64[n, 168]. Leave-one-week-out
+    log-likelihood Σ counts · ln(shares without that week); the simplest season wins a tie.
+    Totals are float64[n, slots, k].
+    """
+    best: tuple[float, Season, Floats] | None = None
+    for season, of_hour in slots.items():
+        by_week = np.stack(
+            [slot_totals(weeks[w], of_hour[w], season.n_slots) for w in range(len(weeks))]
+        )
+        others = by_week.sum(axis=0) - by_week
+        logs = np.log(np.maximum(shares_of(others), 1e-300))
+        likelihood = float(np.sum(by_week * logs))
+        if best is None or likelihood > best[0]:
+            best = likelihood, season, by_week
+    if best is None:
+        raise AssertionError("there is no season to choose from")
+    return best[1], best[2]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which windows of a run of hours: `length` hours each, ending before the hours `ends`."""
+
+    length: int
+    ends: Integers
+
+
+def windows_of(
+    counts: Floats, totals: Floats, hours: Hours, season: Season, cut: Cut, column: int = 0
+) -> WindowRows:
+    """The windows of one column against baseline totals float64[slots, k]; counts float64[h, k]."""
+    slots = hours.slots(season)
+    expected = counts.sum(axis=1)[:, None] * shares_of(totals)[slots]
+    return window_rows(counts, expected, totals.sum(axis=1), slots, hours.without, season, cut,
+                       column)  # fmt: skip
+
+
+def window_rows(
+    counts: Floats,
+    expected: Floats,
+    slot_rows: Floats,
+    slots: Integers,
+    excluded: Flags,
+    season: Season,
+    cut: Cut,
+    column: int,
+) -> WindowRows:
+    """Hours added up to windows; `slot_rows` float64[slots] are the baseline's rows by slot."""
+    by_hour = counts.sum(axis=1)
+    rows = _sums(by_hour, cut)
+    noise = _baseline_noise(by_hour, rows, slot_rows, slots, season, cut)
+    return WindowRows(
+        observed=_sums(counts, cut),
+        expected=_sums(expected, cut),
+        rows=rows,
+        inflation=1 + noise / np.maximum(rows, TINY),
+        column=np.full(len(cut.ends), column, np.int64),
+        valid=_sums(excluded.astype(np.float64), cut) == 0,
+    )
+
+
+def _sums(values: Floats, cut: Cut) -> Floats:
+    if cut.length == 1:
+        return np.asarray(values[cut.ends - 1])
+    running = np.zeros((len(values) + 1, *values.shape[1:]))
+    np.cumsum(values, axis=0, out=running[1:])
+    # Differences of running sums leave rounding dust where there is nothing.
+    return np.asarray(np.maximum(running[cut.ends] - running[cut.ends - cut.length], 0.0))
+
+
+def _baseline_noise(
+    by_hour: Floats, rows: Floats, slot_rows: Floats, slots: Integers, season: Season, cut: Cut
+) -> Floats:
+    """Σ_slot m_slot² / n_slot of each window: how much the baseline's own noise weighs."""
+    known = np.maximum(slot_rows, 1.0)
+    if season is Season.NONE:
+        return rows**2 / known[0]
+    if cut.length <= 24 or season is Season.HOUR_OF_WEEK and cut.length <= WEEK_HOURS:
+        return _sums(by_hour**2 / known[slots], cut)  # no slot comes twice within a window
+    spread = np.zeros((len(by_hour), season.n_slots))
+    spread[np.arange(len(by_hour)), slots] = by_hour
+    return np.asarray((_sums(spread, cut) ** 2 / known).sum(axis=1))

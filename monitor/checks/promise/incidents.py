@@ -1,0 +1,130 @@
+"""Firings become incidents: one thing for a person to look at. Pure.
+
+All firings of one model within 24 hours of an incident's opening belong to it, whatever column,
+segment, scale or view. A column's part of an incident stays open for the longer of 24 hours and
+three times the scale after its last firing, and the same column firing again within 14 days goes
+on where it left off. Another column joins only within the first 24 hours; later it opens an
+incident of its own, so that a long one can't swallow what is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from monitor.checks.promise.firing import Firing
+
+JOIN = timedelta(hours=24)
+STAYS_OPEN = timedelta(hours=24)
+SCALES_OPEN = 3
+RETURNS = timedelta(days=14)
+
+
+@dataclass(frozen=True)
+class ColumnEpisode:
+    """One column's part: first and last firing, until when it stays open, how many firings, and the
+    strongest of them (smallest p-value over its level)."""
+
+    first: datetime
+    last: datetime
+    until: datetime
+    firings: int
+    strongest: Firing
+    deployments: tuple[int, ...] = ()
+    segments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Incident:
+    """What a person looks at: `columns` by name. Numbered by whoever stores it."""
+
+    opened: datetime
+    columns: Mapping[str, ColumnEpisode] = field(default_factory=dict)
+    number: int | None = None
+
+    @property
+    def last(self) -> datetime:
+        """The newest firing."""
+        return max(one.last for one in self.columns.values())
+
+    @property
+    def until(self) -> datetime:
+        """Open up to this moment if nothing fires any more."""
+        return max(one.until for one in self.columns.values())
+
+    @property
+    def leading(self) -> str:
+        """The column with the strongest firing."""
+        return min(self.columns, key=lambda name: _strength(self.columns[name].strongest))
+
+    @property
+    def deployments(self) -> tuple[int, ...]:
+        """Deployments that contrasts name."""
+        return tuple(sorted({d for one in self.columns.values() for d in one.deployments}))
+
+
+def _strength(firing: Firing) -> float:
+    return firing.p_value / firing.level if firing.level > 0 else float("inf")
+
+
+def incidents_of(
+    firings: Iterable[Firing], before: Iterable[Incident] = ()
+) -> tuple[Incident, ...]:
+    """Incidents after these firings, those of `before` included, in order of opening."""
+    book = list(before)
+    for firing in sorted(firings, key=lambda one: (one.end, one.column, one.segment)):
+        place = _belongs_to(book, firing)
+        if place is None:
+            book.append(_with(Incident(firing.end), firing))
+        else:
+            book[place] = _with(book[place], firing)
+    return tuple(sorted(book, key=lambda one: one.opened))
+
+
+def _belongs_to(book: list[Incident], firing: Firing) -> int | None:
+    """The incident that goes on with this column, else the newest one it may join."""
+    for place in reversed(range(len(book))):
+        mine = book[place].columns.get(firing.column)
+        if mine is not None and mine.first <= firing.end <= mine.until + RETURNS:
+            return place
+    for place in reversed(range(len(book))):
+        if timedelta(0) <= firing.end - book[place].opened <= JOIN:
+            return place
+    return None
+
+
+def _with(incident: Incident, firing: Firing) -> Incident:
+    until = firing.end + max(STAYS_OPEN, SCALES_OPEN * timedelta(hours=firing.scale))
+    mine = incident.columns.get(firing.column)
+    named = () if firing.deployment is None else (firing.deployment,)
+    segments = (firing.segment,) if firing.segment else ()
+    if mine is None:
+        mine = ColumnEpisode(firing.end, firing.end, until, 1, firing, named, segments)
+    elif firing.end < mine.last:
+        return incident  # an hour judged again, when late requests came: already counted
+    else:
+        stronger = _strength(firing) < _strength(mine.strongest)
+        mine = replace(
+            mine,
+            last=firing.end,
+            until=max(mine.until, until),
+            firings=mine.firings + 1,
+            strongest=firing if stronger else mine.strongest,
+            deployments=tuple(sorted({*mine.deployments, *named})),
+            segments=tuple(sorted({*mine.segments, *segments})),
+        )
+    return replace(incident, columns={**incident.columns, firing.column: mine})
+
+
+def open_hours(incidents: Iterable[Incident], until: datetime) -> float:
+    """Hours with at least one open incident, up to a moment."""
+    total, covered = 0.0, None
+    for one in sorted(incidents, key=lambda each: each.opened):
+        for start, end in sorted((c.first, c.until) for c in one.columns.values()):
+            start = start if covered is None else max(start, covered)
+            end = min(end, until)
+            if end > start:
+                total += (end - start).total_seconds() / 3600
+                covered = end
+    return total
