@@ -19,7 +19,7 @@ SHIFTS = (-1, 0, 1)
 MIN_COLUMNS = 3
 MIN_ROWS = 100
 MIN_HOURS = 12
-MARGIN = 0.02
+MARGIN = 0.005
 MIN_Z = 3.0
 _UNIFORM_PART = 1e-3
 
@@ -72,7 +72,7 @@ def clock_check(
 
     `hour_of_week` int64[hours] in 0..167 of each observed hour, in the baseline's zone. For a shift
     s the mean log-likelihood of a column is Σ n_hc ln q_(slot(h)+s, c) / Σ n_hc, the week being a
-    circle. A shift wins in a column if it gains at least `margin` = 0.02 nats a row over no shift
+    circle. A shift wins in a column if it gains at least `margin` = 0.005 nats a row over no shift
     and, rows of an hour being dependent, its gain by hour g_h has Σg/sqrt(Σg²) >= 3. Expected
     shares are mixed with 0.1 % of equal shares, so an empty cell can't decide alone. Fewer than 3
     agreeing columns, or as many for the other shift: not moved.

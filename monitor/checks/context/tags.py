@@ -70,11 +70,12 @@ def tag_changes(
     changes = traffic_changes(history, Span(start, start - before, start + after), points)
     came = [change for change in changes if change.kind in CAME]
     went = [change for change in changes if change.kind not in CAME]
-    found, partners = [], set()
+    found: list[TagChange] = []
+    partners: list[TrafficChange] = []
     for change in came:
         partner = _nearest(change, went)
-        partners.add(partner)
         found.append(_tag_change(history, change, partner))
+        partners += [] if partner is None else [partner]
     alone = [change for change in went if change not in partners]
     found += [_tag_change(history, change, _nearest(change, came)) for change in alone]
     return tuple(sorted(found, key=lambda change: (abs(change.hours_from_start), change.at)))
