@@ -20,70 +20,41 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     PrimaryKeyConstraint,
     SmallInteger,
     Table,
     Text,
     UniqueConstraint,
-    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "pk_%(table_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    }
-)
-
-
-def _when(name: str, *, nullable: bool = False, now: bool = False) -> Column[object]:
-    default = func.now() if now else None
-    return Column(name, DateTime(timezone=True), nullable=nullable, server_default=default)
-
-
-def _id(kind: type[Integer] | type[BigInteger] = Integer) -> Column[object]:
-    return Column("id", kind, Identity(always=True), primary_key=True)
-
-
-def _model_key() -> tuple[Column[object], Column[object]]:
-    return Column("project_id", Integer, nullable=False), Column(
-        "model_id", Integer, nullable=False
-    )
-
-
-def _of_model() -> ForeignKeyConstraint:
-    return ForeignKeyConstraint(["project_id", "model_id"], ["model.project_id", "model.id"])
-
+from monitor.store.metadata import identity, metadata, model_key, of_model, when
+from monitor.store.promise_tables import incident, seasonal_baseline
 
 project = Table(
     "project",
     metadata,
-    _id(),
+    identity(),
     Column("name", Text, nullable=False, unique=True),
     Column("hash_key", LargeBinary, nullable=False),
-    _when("created_at", now=True),
+    when("created_at", now=True),
     CheckConstraint("octet_length(hash_key) = 16", name="hash_key_length"),
 )
 
 api_key = Table(
     "api_key",
     metadata,
-    _id(),
+    identity(),
     Column("project_id", Integer, nullable=False),
     Column("name", Text, nullable=False),
     Column("prefix", Text, nullable=False, unique=True),
     Column("digest", LargeBinary, nullable=False),
     Column("scopes", ARRAY(Text), nullable=False),
     Column("created_by", Text, nullable=False),
-    _when("created_at", now=True),
-    _when("expires_at", nullable=True),
-    _when("revoked_at", nullable=True),
+    when("created_at", now=True),
+    when("expires_at", nullable=True),
+    when("revoked_at", nullable=True),
     ForeignKeyConstraint(["project_id"], ["project.id"]),
 )
 
@@ -96,7 +67,7 @@ model = Table(
     Column("owner", Text, nullable=False),
     Column("purpose", Text, nullable=False),
     Column("risk_tier", Text, nullable=False),
-    _when("created_at", now=True),
+    when("created_at", now=True),
     PrimaryKeyConstraint("project_id", "id"),
     UniqueConstraint("id"),
     UniqueConstraint("project_id", "name"),
@@ -106,54 +77,54 @@ model = Table(
 contract = Table(
     "contract",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("version", Integer, nullable=False),
     Column("body", JSONB, nullable=False),
     Column("source", Text, nullable=False),
     Column("layout", JSONB, nullable=False),
     Column("applied_by", Text, nullable=False),
-    _when("applied_at", now=True),
+    when("applied_at", now=True),
     PrimaryKeyConstraint("project_id", "model_id", "version"),
-    _of_model(),
+    of_model(),
 )
 
 deployment = Table(
     "deployment",
     metadata,
-    _id(),
-    *_model_key(),
+    identity(),
+    *model_key(),
     Column("digest", Text, nullable=False),
     Column("tags", JSONB, nullable=False),
     Column("name", Text),
     Column("overflow", Boolean, nullable=False, server_default=text("false")),
-    _when("first_seen_at", now=True),
+    when("first_seen_at", now=True),
     UniqueConstraint("project_id", "model_id", "digest"),
     UniqueConstraint("project_id", "model_id", "name"),
-    _of_model(),
+    of_model(),
 )
 
 segment = Table(
     "segment",
     metadata,
-    _id(),
-    *_model_key(),
+    identity(),
+    *model_key(),
     Column("definition", JSONB, nullable=False),
     UniqueConstraint("project_id", "model_id", "definition"),
-    _of_model(),
+    of_model(),
 )
 
 request_log = Table(
     "request_log",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("leg", Text, nullable=False),
-    _when("event_time"),
+    when("event_time"),
     Column("request_id", Text, nullable=False),
     Column("deployment_id", Integer, nullable=False),
     Column("contract_version", Integer, nullable=False),
     Column("outcome", SmallInteger, nullable=False),
     Column("outcome_reason", Text),
-    _when("received_at"),
+    when("received_at"),
     Column("violations", ARRAY(Integer)),
     Column("numbers", ARRAY(Double), nullable=False),
     Column("texts", ARRAY(Text), nullable=False),
@@ -164,10 +135,10 @@ request_log = Table(
 intake_batch = Table(
     "intake_batch",
     metadata,
-    _id(BigInteger),
-    *_model_key(),
+    identity(BigInteger),
+    *model_key(),
     Column("kind", Text, nullable=False),
-    _when("received_at", now=True),
+    when("received_at", now=True),
     Column("accepted", Integer, nullable=False),
     Column("duplicate", Integer, nullable=False),
     Column("conflict", Integer, nullable=False),
@@ -180,11 +151,11 @@ intake_batch = Table(
 intake_mark = Table(
     "intake_mark",
     metadata,
-    _id(BigInteger),
-    *_model_key(),
+    identity(BigInteger),
+    *model_key(),
     Column("leg", Text, nullable=False),
     Column("grain", Integer, nullable=False),
-    _when("window_start"),
+    when("window_start"),
     Column("n", Integer, nullable=False),
     Index("ix_intake_mark_window", "project_id", "model_id", "grain", "window_start"),
 )
@@ -192,13 +163,13 @@ intake_mark = Table(
 intake_half = Table(
     "intake_half",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("source", Text, nullable=False),
     Column("request_id", Text, nullable=False),
     Column("half", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
-    _when("received_at", now=True),
-    _when("expires_at"),
+    when("received_at", now=True),
+    when("expires_at"),
     PrimaryKeyConstraint("project_id", "model_id", "source", "request_id", "half"),
     CheckConstraint("half in ('request', 'response')", name="half"),
 )
@@ -206,7 +177,7 @@ intake_half = Table(
 rejection = Table(
     "rejection",
     metadata,
-    _id(BigInteger),
+    identity(BigInteger),
     Column("project_id", Integer, nullable=False),
     Column("model_id", Integer),
     Column("kind", Text, nullable=False),
@@ -215,14 +186,14 @@ rejection = Table(
     Column("message", Text, nullable=False),
     Column("request_id", Text),
     Column("excerpt", Text, nullable=False),
-    _when("received_at", now=True),
+    when("received_at", now=True),
     Index("ix_rejection_model", "project_id", "model_id", "received_at"),
 )
 
 violation_example = Table(
     "violation_example",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("column_name", Text, nullable=False),
     Column("reason", SmallInteger, nullable=False),
     Column("day", DateTime(timezone=True), nullable=False),
@@ -233,14 +204,14 @@ violation_example = Table(
 label = Table(
     "label",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("label_name", Text, nullable=False),
-    _when("observed_at"),
+    when("observed_at"),
     Column("request_id", Text, nullable=False),
     Column("source", Text, nullable=False),
     Column("revision", SmallInteger, nullable=False, server_default=text("0")),
-    _when("arrived_at"),
-    _when("event_time", nullable=True),
+    when("arrived_at"),
+    when("event_time", nullable=True),
     Column("leg", Text, nullable=False),
     Column("value", Double),
     Column("text", Text),
@@ -254,11 +225,11 @@ label = Table(
 label_mark = Table(
     "label_mark",
     metadata,
-    _id(BigInteger),
-    *_model_key(),
-    _when("first_observed_at"),
-    _when("last_observed_at"),
-    _when("arrived_at"),
+    identity(BigInteger),
+    *model_key(),
+    when("first_observed_at"),
+    when("last_observed_at"),
+    when("arrived_at"),
     Column("n", Integer, nullable=False),
     Index("ix_label_mark_model", "project_id", "model_id", "id"),
 )
@@ -266,14 +237,14 @@ label_mark = Table(
 label_orphan = Table(
     "label_orphan",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("label_name", Text, nullable=False),
     Column("request_key", BigInteger, nullable=False),
     Column("request_id", Text, nullable=False),
     Column("source", Text, nullable=False),
-    _when("observed_at"),
-    _when("arrived_at"),
-    _when("event_time", nullable=True),
+    when("observed_at"),
+    when("arrived_at"),
+    when("event_time", nullable=True),
     Column("leg", Text, nullable=False),
     Column("value", Double),
     Column("text", Text),
@@ -286,50 +257,50 @@ label_orphan = Table(
 binning = Table(
     "binning",
     metadata,
-    _id(),
-    *_model_key(),
+    identity(),
+    *model_key(),
     Column("version", Integer, nullable=False),
     Column("body", JSONB, nullable=False),
     Column("source", Text, nullable=False),
     Column("retired", Boolean, nullable=False, server_default=text("false")),
-    _when("created_at", now=True),
+    when("created_at", now=True),
     UniqueConstraint("project_id", "model_id", "version"),
-    _of_model(),
+    of_model(),
 )
 
 baseline = Table(
     "baseline",
     metadata,
-    _id(),
-    *_model_key(),
+    identity(),
+    *model_key(),
     Column("name", Text, nullable=False),
     Column("version", Integer, nullable=False),
     Column("binning_id", Integer, nullable=False),
     Column("kind", Text, nullable=False),
     Column("source", Text, nullable=False),
-    _when("window_start", nullable=True),
-    _when("window_end", nullable=True),
+    when("window_start", nullable=True),
+    when("window_end", nullable=True),
     Column("n", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("sample", LargeBinary),
     Column("created_by", Text, nullable=False),
-    _when("created_at", now=True),
+    when("created_at", now=True),
     UniqueConstraint("project_id", "model_id", "name", "version"),
     CheckConstraint("kind in ('file', 'production')", name="kind"),
-    _of_model(),
+    of_model(),
 )
 
 profile = Table(
     "profile",
     metadata,
-    *_model_key(),
+    *model_key(),
     Column("deployment_id", Integer, nullable=False),
     Column("leg", Text, nullable=False),
     Column("segment_id", Integer, nullable=False),
     Column("binning_id", Integer, nullable=False),
     Column("part", SmallInteger, nullable=False),
     Column("grain", Integer, nullable=False),
-    _when("window_start"),
+    when("window_start"),
     Column("contract_version", Integer, nullable=False),
     Column("n", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
@@ -349,8 +320,8 @@ profile = Table(
 prediction_block = Table(
     "prediction_block",
     metadata,
-    *_model_key(),
-    _when("window_start"),
+    *model_key(),
+    when("window_start"),
     Column("deployment_id", Integer, nullable=False),
     Column("leg", Text, nullable=False),
     Column("n", Integer, nullable=False),
@@ -362,8 +333,8 @@ prediction_block = Table(
 sample = Table(
     "sample",
     metadata,
-    *_model_key(),
-    _when("day"),
+    *model_key(),
+    when("day"),
     Column("deployment_id", Integer, nullable=False),
     Column("leg", Text, nullable=False),
     Column("n", Integer, nullable=False),
@@ -377,16 +348,16 @@ job_window = Table(
     Column("project_id", Integer, nullable=False),
     Column("model_id", Integer, nullable=False),
     Column("job", Text, nullable=False),
-    _when("window_start"),
+    when("window_start"),
     Column("state", Text, nullable=False),
     Column("fence", BigInteger, nullable=False),
     Column("worker", Text, nullable=False),
-    _when("lease_until"),
+    when("lease_until"),
     Column("runs", Integer, nullable=False, server_default=text("0")),
     Column("failures", Integer, nullable=False, server_default=text("0")),
     Column("rows_read", BigInteger),
-    _when("started_at", now=True),
-    _when("finished_at", nullable=True),
+    when("started_at", now=True),
+    when("finished_at", nullable=True),
     Column("error", Text),
     PrimaryKeyConstraint("project_id", "model_id", "job", "window_start"),
     CheckConstraint("state in ('due', 'running', 'done', 'failed')", name="state"),
@@ -398,15 +369,15 @@ heartbeat = Table(
     metadata,
     Column("worker", Text, primary_key=True),
     Column("role", Text, nullable=False),
-    _when("started_at"),
-    _when("beat_at"),
+    when("started_at"),
+    when("beat_at"),
 )
 
 measurement = Table(
     "measurement",
     metadata,
-    _id(BigInteger),
-    *_model_key(),
+    identity(BigInteger),
+    *model_key(),
     Column("check_name", Text, nullable=False),
     Column("method", Text, nullable=False),
     Column("method_version", SmallInteger, nullable=False),
@@ -414,8 +385,8 @@ measurement = Table(
     Column("leg", Text, nullable=False),
     Column("segment_id", Integer, nullable=False),
     Column("column_name", Text, nullable=False),
-    _when("window_start"),
-    _when("window_end"),
+    when("window_start"),
+    when("window_end"),
     Column("baseline_id", Integer),
     Column("state", Text, nullable=False),
     Column("value", Double),
@@ -428,7 +399,7 @@ measurement = Table(
     Column("direction", Text, nullable=False),
     Column("reason", Text),
     Column("detail", JSONB, nullable=False),
-    _when("known_at"),
+    when("known_at"),
     UniqueConstraint(
         "project_id",
         "model_id",
@@ -459,14 +430,14 @@ alert_config = Table(
     Column("version", Integer, nullable=False),
     Column("source", Text, nullable=False),
     Column("applied_by", Text, nullable=False),
-    _when("applied_at", now=True),
+    when("applied_at", now=True),
     PrimaryKeyConstraint("project_id", "version"),
 )
 
 alert = Table(
     "alert",
     metadata,
-    _id(BigInteger),
+    identity(BigInteger),
     Column("project_id", Integer, nullable=False),
     Column("fingerprint", Text, nullable=False),
     Column("rule", Text, nullable=False),
@@ -477,12 +448,12 @@ alert = Table(
     Column("owner", Text, nullable=False),
     Column("response", Text, nullable=False),
     Column("episode", Integer, nullable=False),
-    _when("since"),
-    _when("fired_at", nullable=True),
-    _when("resolved_at", nullable=True),
+    when("since"),
+    when("fired_at", nullable=True),
+    when("resolved_at", nullable=True),
     Column("resolved_reason", Text),
     Column("acknowledged_by", Text),
-    _when("acknowledged_at", nullable=True),
+    when("acknowledged_at", nullable=True),
     Column("body", JSONB, nullable=False),
     Column("config_version", Integer, nullable=False),
     UniqueConstraint("project_id", "fingerprint"),
@@ -492,7 +463,7 @@ alert = Table(
 alert_transition = Table(
     "alert_transition",
     metadata,
-    _id(BigInteger),
+    identity(BigInteger),
     Column("project_id", Integer, nullable=False),
     Column("alert_id", BigInteger, nullable=False),
     Column("episode", Integer, nullable=False),
@@ -501,8 +472,8 @@ alert_transition = Table(
     Column("reason", Text, nullable=False),
     Column("by", Text),
     Column("comment", Text),
-    _when("at"),
-    _when("recorded_at", now=True),
+    when("at"),
+    when("recorded_at", now=True),
     Column("body", JSONB, nullable=False),
     ForeignKeyConstraint(["alert_id"], ["alert.id"]),
     Index("ix_alert_transition_alert", "project_id", "alert_id", "id"),
@@ -511,7 +482,7 @@ alert_transition = Table(
 delivery = Table(
     "delivery",
     metadata,
-    _id(BigInteger),
+    identity(BigInteger),
     Column("project_id", Integer, nullable=False),
     Column("delivery_key", Text, nullable=False),
     Column("receiver", Text, nullable=False),
@@ -521,10 +492,10 @@ delivery = Table(
     Column("alert_ids", ARRAY(BigInteger), nullable=False),
     Column("state", Text, nullable=False, server_default=text("'waiting'")),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
-    _when("created_at", now=True),
-    _when("due_at"),
-    _when("lease_until", nullable=True),
-    _when("finished_at", nullable=True),
+    when("created_at", now=True),
+    when("due_at"),
+    when("lease_until", nullable=True),
+    when("finished_at", nullable=True),
     UniqueConstraint("project_id", "delivery_key"),
     CheckConstraint("state in ('waiting', 'sent', 'dead')", name="state"),
     Index(
@@ -535,15 +506,17 @@ delivery = Table(
 delivery_attempt = Table(
     "delivery_attempt",
     metadata,
-    _id(BigInteger),
+    identity(BigInteger),
     Column("project_id", Integer, nullable=False),
     Column("delivery_id", BigInteger, nullable=False),
     Column("attempt", Integer, nullable=False),
-    _when("at", now=True),
+    when("at", now=True),
     Column("outcome", Text, nullable=False),
     Column("detail", Text, nullable=False),
     ForeignKeyConstraint(["delivery_id"], ["delivery.id"]),
 )
+
+__all__ = ("incident", "metadata", "seasonal_baseline")
 
 WITHOUT_ROW_SECURITY = frozenset(
     {
