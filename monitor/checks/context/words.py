@@ -151,7 +151,13 @@ def contribution_sentences(
             f"(p = {phrases.number(result.p_value)}, n = {phrases.count(result.n)}, "
             f"reference {phrases.count(result.n_reference)})."
         ]
-    return [_contribution(shown, one) for one in result.top[:SHOWN]]
+    sure = [one for one in result.top if _excludes_zero(one.share)]
+    if not sure:
+        return [
+            f"No segment's part in the shift of {shown} has an interval without 0 "
+            f"(n = {phrases.count(result.mix.n)})."
+        ]
+    return [_contribution(shown, one) for one in sure[:SHOWN]]
 
 
 def slice_sentences(search: SliceSearch | TooFew | Failed | None) -> list[str]:
@@ -206,6 +212,11 @@ def label_shift_sentences(
         else ""
     )
     return [f"If nothing but the shares of the true classes changed, they are: {told}.{doubt}"]
+
+
+def _excludes_zero(measured: Measured) -> bool:
+    low, high = measured.low, measured.high
+    return low is not None and high is not None and not low <= 0 <= high
 
 
 def _no_column(columns: int) -> str:
