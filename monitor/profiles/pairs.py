@@ -14,8 +14,10 @@ from operator import itemgetter
 
 import numpy as np
 
-from monitor.profiles.arrays import Integers
+from monitor.profiles.arrays import Floats, Integers
 from monitor.profiles.binning import Binning
+from monitor.profiles.cells import NumberCells
+from monitor.profiles.columns import CELLS
 from monitor.profiles.part import Part
 
 PAIR_SUM, PAIR_N = "pairs/sum", "pairs/n"
@@ -57,3 +59,20 @@ def pair_sums(part: Part, binning: Binning) -> PairSums:
         matrix[upper] = part.dense.get(name, 0)
         matrices.append(matrix + np.triu(matrix, 1).T)
     return PairSums(views, matrices[0], matrices[1])
+
+
+def score_means(columns: Part, binning: Binning) -> Floats:
+    """Mean score of each of the pair views, float64[v], from the cell counts of the same profile.
+
+    NaN for a view without any value or without counts: its correlations are not defined.
+    """
+    means = []
+    for view in pair_views(binning):
+        cells = binning.views[view]
+        counts = columns.dense.get(CELLS + view)
+        if not isinstance(cells, NumberCells) or counts is None:
+            means.append(np.nan)
+            continue
+        rows = int(counts[:-1].sum())
+        means.append(float(counts @ cells.scores()) / rows if rows else np.nan)
+    return np.array(means, np.float64)
