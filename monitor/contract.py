@@ -6,7 +6,7 @@ Pure values, checked when made. Reading a YAML file with line numbers is contrac
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, Any, Self
@@ -21,6 +21,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+
+from monitor.holiday_days import is_known_country
 
 RESERVED_NAMES = frozenset(
     {
@@ -142,6 +144,7 @@ class Column(_Frozen):
     nullable: bool = False
     sensitivity: Sensitivity = Sensitivity.INTERNAL
     keep_text: bool = False
+    importance: float = Field(default=1.0, gt=0, le=1000, allow_inf_nan=False)
     description: str | None = None
 
     @field_validator("name")
@@ -216,6 +219,27 @@ class Baseline(_Frozen):
     first_rows: int = Field(default=5_000, ge=100, le=1_000_000)
 
 
+class Alarms(_Frozen):
+    """The promise about drift alarms, and the days that are expected to be different.
+
+    `holidays` is a country of the `holidays` package (US, DE) or a part of one (US-NY, DE-BY).
+    """
+
+    false_incidents_a_month: float = Field(default=1.0, gt=0, le=30, allow_inf_nan=False)
+    holidays: str | None = None
+    expected_days: tuple[date, ...] = ()
+
+    @field_validator("holidays")
+    @classmethod
+    def _country_is_known(cls, written: str | None) -> str | None:
+        if written is not None and not is_known_country(written):
+            raise ValueError(
+                f"no holidays are known for {written!r}; write a country such as US or DE,"
+                " or a part of one such as US-NY or DE-BY"
+            )
+        return written
+
+
 class Contract(_Frozen):
     """The declaration of one model. The database gives it a version when it is applied."""
 
@@ -232,6 +256,7 @@ class Contract(_Frozen):
     lateness: Lateness = Lateness()
     retention: Retention = Retention()
     baseline: Baseline = Baseline()
+    alarms: Alarms = Alarms()
 
     @field_validator("time_zone")
     @classmethod

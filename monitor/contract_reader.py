@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from alerts.yaml_source import Problems as YamlProblems
 from alerts.yaml_source import compose, is_null, plain_text
 from monitor.contract import (
+    Alarms,
     Baseline,
     Column,
     ColumnType,
@@ -33,6 +34,7 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "lateness": Lateness,
     "retention": Retention,
     "baseline": Baseline,
+    "alarms": Alarms,
 }
 _STAND_INS = {"model": "unnamed", "owner": "-", "purpose": "-", "task": "binary"}
 _UNREADABLE = "(unreadable column"
