@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ def merged(ends: Iterable[float], gap: float = MERGE_HOURS) -> list[tuple[float,
 
 
 def open_hours(incidents: Iterable[tuple[float, float]], until: float) -> float:
-    """Hours with an open incident: each stays open 24 h after its last alarm, at most to `until`."""
+    """Hours with an open incident, each open for 24 h after its last alarm, at most to `until`."""
     return sum(min(last + MERGE_HOURS, until) - first for first, last in incidents)
 
 
@@ -131,16 +131,16 @@ def worse_classes(
 
 
 def tuned_threshold(
-    candidates: Sequence[float], rate_at: Mapping[float, float], allowed: float = 1.0
+    candidates: Iterable[float], rate_at: Callable[[float], float], allowed: float = 1.0
 ) -> float:
     """The smallest threshold such that it and every larger one keep to the allowed rate.
 
     Going down from the strictest one matters: a very loose one merges everything into a single
-    endless incident, which also counts as few.
+    endless incident, which also counts as few. Infinity when none does.
     """
     chosen = math.inf
-    for threshold in sorted(candidates, reverse=True):
-        if rate_at[threshold] > allowed:
+    for threshold in sorted(set(candidates), reverse=True):
+        if rate_at(threshold) > allowed:
             break
         chosen = threshold
     return chosen

@@ -2,9 +2,9 @@
 
     python run_PEER.py REFERENCE_HOURS WINDOW_HOURS STREAM.arrow RESULT.arrow [STREAM RESULT ...]
 
-Prints a line of JSON for each stream: what it cost. A result has a row for each column, window and statistic: `score` grows with suspicion, `alarm` is
-the verdict of the package as it is shipped, `end` the hour (from the stream's start) at which the
-window ends.
+Prints a line of JSON for each stream: what it cost. A result has a row for each column, window and
+statistic: `score` grows with suspicion, `alarm` is the verdict of the package as it is shipped,
+`end` the hour (from the stream's start) at which the window ends.
 """
 
 import json

@@ -1,0 +1,215 @@
+"""The comparison with peers: every contestant on the same streams, as shipped and tuned."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.alarms import ours
+from benchmarks.alarms.binning import counted_rows, hour_numbers, recounted
+from benchmarks.alarms.contest import (
+    Alarm,
+    Contest,
+    Entry,
+    delay_of,
+    false_rate,
+    mean_open_hours,
+)
+from benchmarks.alarms.metrics import Rate, tuned_threshold
+from benchmarks.alarms.peers.cache import StreamFile, cost_of, judge
+from benchmarks.alarms.peers.registry import PEER_CONTESTANTS, PeerContestant, PeerRun
+from benchmarks.alarms.peers.verdicts import Verdicts, tune
+from benchmarks.alarms.scene import REFERENCE_DAYS, REFERENCE_HOURS, TEST_DAYS
+from benchmarks.alarms.shifts import SHIFTS
+from benchmarks.alarms.streams import Planted, Stream, compared, write_stream
+
+TUNE, JUDGE = "tune", "judge"
+NULL, SHIFTED = "null", "shifts"
+PROMISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is compared: seeds for tuning, seeds for judging, and peers with their Pythons."""
+
+    tune_seeds: Sequence[int]
+    judge_seeds: Sequence[int]
+    pythons: Mapping[PeerRun, Path]
+    seed: int = 1
+
+    @property
+    def contestants(self) -> list[PeerContestant]:
+        """Peers that take part."""
+        return [one for one in PEER_CONTESTANTS if one.run in self.pythons]
+
+
+@dataclass
+class _Heard:
+    """What was collected on the way: clean months and delays, by contestant."""
+
+    verdicts: dict[tuple[str, str, str, int], Verdicts] = field(default_factory=dict)
+    costs: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+    planted: dict[int, tuple[Planted, ...]] = field(default_factory=dict)
+    our_tuning: list[dict[float, list[Alarm]]] = field(default_factory=list)
+    our_months: list[_OurMonth] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _OurMonth:
+    """Our clean alarms and own incidents by promise, and delays by promise and shift."""
+
+    alarms: Mapping[float, list[Alarm]]
+    incidents: Mapping[float, int]
+    delays: Mapping[float, Mapping[str, float]]
+
+
+def compare(plan: Plan, tell: Tell) -> Contest:
+    """Run everybody, tune on the tuning seeds, judge on the others."""
+    heard = _Heard()
+    for seed in plan.tune_seeds:
+        stream = compared(seed, TUNE)
+        _hear_peers(plan, stream, (NULL,), heard, tell)
+        heard.our_tuning.append(_our_clean(stream, PROMISES)[1])
+        tell(f"{TUNE} seed {seed}")
+    for seed in plan.judge_seeds:
+        stream = compared(seed, JUDGE)
+        heard.planted[seed] = stream.planted
+        _hear_peers(plan, stream, (NULL, SHIFTED), heard, tell)
+        heard.our_months.append(_our_month(stream))
+        tell(f"{JUDGE} seed {seed}")
+    entries = [entry for one in plan.contestants for entry in _peer_entries(plan, one, heard)]
+    return Contest([*_our_entries(heard), *entries], ours.NAME, plan.seed)
+
+
+def _hear_peers(
+    plan: Plan, stream: Stream, kinds: Sequence[str], heard: _Heard, tell: Tell
+) -> None:
+    if not plan.pythons:
+        return
+    with _files(stream, kinds) as files:
+        for run, python in plan.pythons.items():
+            tables = judge(run, python, list(files.values()), tell)
+            for kind, file in files.items():
+                cost = float(cost_of(run, file)["seconds"])
+                heard.costs.setdefault((_run_name(run), kind), []).append(cost)
+                for one in plan.contestants:
+                    if one.run == run:
+                        key = (one.name, stream.purpose, kind, stream.seed)
+                        heard.verdicts[key] = Verdicts.of(tables[file.label], one)
+
+
+@contextmanager
+def _files(stream: Stream, kinds: Sequence[str]) -> Iterator[dict[str, StreamFile]]:
+    """The streams as files for as long as the block runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = {}
+        for kind in kinds:
+            table: pa.Table = stream.clean if kind == NULL else stream.shift_table()
+            world = stream.world.name.replace(" ", "-")
+            label = f"{world}-{stream.purpose}-{kind}-{stream.seed}"
+            files[kind] = StreamFile(label, Path(folder) / f"{label}.arrow")
+            write_stream(table, files[kind].path)
+        yield files
+
+
+def _run_name(run: PeerRun) -> str:
+    return f"{run.peer.package} {run.window_hours}"
+
+
+def _peer_entries(plan: Plan, one: PeerContestant, heard: _Heard) -> list[Entry]:
+    tuning = [heard.verdicts[one.name, TUNE, NULL, seed] for seed in plan.tune_seeds]
+    threshold = tune(tuning)
+    forms = ((False, None, one.rule), (True, threshold, f"threshold {threshold:.4g}"))
+    return [_peer_entry(plan, one, heard, *form) for form in forms]
+
+
+def _peer_entry(
+    plan: Plan,
+    one: PeerContestant,
+    heard: _Heard,
+    tuned: bool,
+    threshold: float | None,
+    setting: str,
+) -> Entry:
+    months = [
+        heard.verdicts[one.name, JUDGE, NULL, seed].alarms(threshold) for seed in plan.judge_seeds
+    ]
+    delays: dict[str, list[float]] = {name: [] for name in SHIFTS}
+    for seed in plan.judge_seeds:
+        alarms = heard.verdicts[one.name, JUDGE, SHIFTED, seed].alarms(threshold)
+        for planted in heard.planted[seed]:
+            delays[planted.shift.name].append(delay_of(planted, alarms))
+    cost = {kind: float(np.mean(heard.costs[_run_name(one.run), kind])) for kind in (NULL, SHIFTED)}
+    return Entry(
+        name=one.name,
+        version=one.run.peer.version,
+        tuned=tuned,
+        setting=setting,
+        false_plain=false_rate(months),
+        open_hours=mean_open_hours(months),
+        delays={name: np.array(hours) for name, hours in delays.items()},
+        cost=cost,
+    )
+
+
+def _our_clean(
+    stream: Stream, promises: Sequence[float]
+) -> tuple[ours.Learned, dict[float, list[Alarm]], dict[float, int]]:
+    counted = counted_rows(stream.clean, REFERENCE_HOURS, (REFERENCE_DAYS + TEST_DAYS) * 24)
+    learned = ours.learn(counted)
+    watched = {promise: learned.watch(counted, promise) for promise in promises}
+    alarms = {promise: learned.ends(one) for promise, one in watched.items()}
+    incidents = {promise: len(ours.own_incidents(one)) for promise, one in watched.items()}
+    return learned, alarms, incidents
+
+
+def _our_month(stream: Stream) -> _OurMonth:
+    counted = counted_rows(stream.clean, REFERENCE_HOURS, (REFERENCE_DAYS + TEST_DAYS) * 24)
+    by_name = {one.name: one for one in counted}
+    learned, alarms, incidents = _our_clean(stream, PROMISES)
+    hours = hour_numbers(stream.clean)
+    delays: dict[float, dict[str, float]] = {promise: {} for promise in PROMISES}
+    for planted in stream.planted:
+        column = recounted(by_name[planted.column], stream.values(planted), hours)
+        for promise in PROMISES:
+            ends = [
+                (planted.name, end) for _, end in learned.ends(learned.watch([column], promise))
+            ]
+            delays[promise][planted.shift.name] = delay_of(planted, ends)
+    return _OurMonth(alarms, incidents, delays)
+
+
+def _our_entries(heard: _Heard) -> list[Entry]:
+    def rate_at(strictness: float) -> float:
+        return false_rate([month[-strictness] for month in heard.our_tuning]).per_month
+
+    tuned = -tuned_threshold([-promise for promise in PROMISES], rate_at)
+    forms = [(False, 1.0)]
+    if tuned in PROMISES:
+        forms.append((True, tuned))
+    return [_our_entry(heard, tuned_form, promise) for tuned_form, promise in forms]
+
+
+def _our_entry(heard: _Heard, tuned: bool, promise: float) -> Entry:
+    months = heard.our_months
+    own = Rate(sum(month.incidents[promise] for month in months), len(months), promise)
+    return Entry(
+        name=ours.NAME,
+        version=version("inferwatch"),
+        tuned=tuned,
+        setting=f"promise {promise:g} a month",
+        false_plain=false_rate([month.alarms[promise] for month in months]),
+        open_hours=mean_open_hours([month.alarms[promise] for month in months]),
+        delays={
+            name: np.array([month.delays[promise][name] for month in months]) for name in SHIFTS
+        },
+        false_own=own,
+    )
