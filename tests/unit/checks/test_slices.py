@@ -111,6 +111,19 @@ def test_share_and_output_find_planted_drift_against_the_reference():
     assert best.effect.low < truth < best.effect.high
 
 
+def test_a_slice_that_moves_the_other_way_in_the_other_half_is_not_confirmed():
+    rng = np.random.default_rng(4)
+    rows = _rows(rng, 2, 6000, 4)
+    first, inside = first_half(rows.hashes), rows.cells[0] == 1
+    output = (rng.random(6000) < np.where(inside, np.where(first, 0.6, 0.1), 0.35)).astype(float)
+    turned = SliceRows(rows.cells, rows.hashes, output)
+    search = worst_slices(_columns(2, 4), turned, None, SliceStatistic.AGAINST_REST)
+    one = next(one for one in search.slices if one.label == "c0 = b")
+    assert one.discovered.z > 5
+    assert one.confirming.z < -5
+    assert one.p_confirmed == 1
+
+
 def test_a_slice_that_vanished_is_found():
     rng = np.random.default_rng(3)
     reference, current = _rows(rng, 3, 8000), _rows(rng, 3, 8000)

@@ -51,8 +51,22 @@ def test_two_columns_are_too_few_to_agree():
     assert [column.shift for column in found.columns] == [-1, -1, 0, 1]
 
 
-def test_flat_columns_gain_nothing():
-    found = clock_check([_column(f"c{k}", k, -1, season=0.02) for k in range(6)], WEEK)
+def test_nearly_flat_columns_gain_too_little_however_many_rows_say_so():
+    columns = [_column(f"c{k}", k, -1, season=0.1, rows=1_000_000) for k in range(6)]
+    found = clock_check(columns, WEEK)
+    assert all(0 < column.gain < 0.005 and column.z > 3 for column in found.columns)
+    assert found.shift == 0
+
+
+def test_one_hour_with_many_rows_does_not_decide():
+    columns = []
+    for k in range(4):
+        base = _column(f"c{k}", k, 0, season=2.0)
+        observed = base.observed.copy()
+        observed[50] = np.round(1e6 * base.expected[49]).astype(int)
+        columns.append(ClockColumn(base.name, base.expected, observed))
+    found = clock_check(columns, WEEK)
+    assert sum(column.gain > 0.005 for column in found.columns) >= 3
     assert found.shift == 0
 
 

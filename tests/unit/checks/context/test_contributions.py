@@ -68,6 +68,14 @@ def test_a_segment_that_grew_carries_it_by_its_size():
     assert found.top[0].mix > 0.5
 
 
+def test_a_segment_that_grew_but_is_like_the_whole_carries_nothing():
+    then = np.array([[50, 50], [400, 100], [100, 400]])
+    now = np.array([[500, 500], [400, 100], [100, 400]])
+    parts = segment_parts(then, now)
+    np.testing.assert_allclose(parts.mix[0], 0, atol=1e-12)
+    assert abs(parts.mix[1, 0]) > 0.05
+
+
 def test_a_new_segment_is_all_mix():
     then = np.array([[800, 200], [0, 0]])
     now = np.array([[800, 200], [0, 300]])
