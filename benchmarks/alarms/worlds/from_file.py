@@ -107,7 +107,7 @@ class FileWorld:
 
 
 def load_world(path: Path) -> FileWorld:
-    """Run the file and take `generate` and `SHIFT` from it; what it raises itself passes through."""
+    """Run the file and take `generate` and `SHIFT` from it; its own errors pass through."""
     if not path.is_file():
         raise WorldRefused(f"{path}: there is no such file")
     spec = importlib.util.spec_from_file_location(f"alarm_world_{path.stem}", path)
