@@ -33,3 +33,11 @@ def local_month(moment: datetime, zone: str) -> Window:
 def _midnight(day: date, zone: str) -> datetime:
     local = datetime.combine(day, time(), tzinfo=ZoneInfo(zone))
     return Window.holding(local.astimezone(UTC), Grain.HOUR).start
+
+
+def local_week(moment: datetime, zone: str) -> Window:
+    """The week of the zone, Monday to Sunday, that holds the moment."""
+    inside = local_day(moment, zone)
+    day = (inside.start + (inside.end - inside.start) / 2).astimezone(ZoneInfo(zone)).date()
+    monday = day - timedelta(days=day.weekday())
+    return Window(_midnight(monday, zone), _midnight(monday + timedelta(days=7), zone))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.checks.drift.registry import METHODS
+from monitor.checks.promise.baseline import VERSION as PROMISE_VERSION
 from monitor.checks.violations import ANY, method_of
 from monitor.measurement import Direction
 from monitor.profiles.part import PartKind
@@ -26,6 +27,7 @@ class CheckName(StrEnum):
     CONFIDENCE = "confidence"
     SERVING = "serving"
     CONTRAST = "contrast"
+    INCIDENT = "incident"
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ CHECKS: tuple[CheckEntry, ...] = (
     *_column_entries(
         CheckName.VIOLATIONS, _COLUMNS, *((name, "share", _UP) for name in _VIOLATIONS)
     ),
+    CheckEntry(CheckName.DRIFT, "seasonal", "psi", _UP, _COLUMNS, True, PROMISE_VERSION),
     *_column_entries(CheckName.CONTRAST, _COLUMNS, ("within_hours", "psi", _UP)),
+    CheckEntry(CheckName.INCIDENT, "open", "columns", _UP, _COLUMNS, True, PROMISE_VERSION),
     *_entries(
         CheckName.QUALITY,
         _LABELS,

@@ -18,6 +18,7 @@ from alerts.grouping import EventType, Group, group
 from alerts.lifecycle import StepResult, step
 from alerts.messages import render
 from alerts.model import FindingKey, Labels, Reading, ReadingState
+from monitor.checks.registry import CheckName
 from monitor.deployment import Tags
 from monitor.jobs.base import JobContext
 from monitor.measurement import Failed, Measured, Measurement, TooFew
@@ -128,7 +129,10 @@ class _Matching:
     def __call__(self, one: Measurement) -> Labels | None:
         scale = scale_text(one.window.end, one.window.start)
         whole = self._words.is_whole(one)
-        key = (one.check, one.method, one.subject, one.baseline_id, scale, whole)
+        key = (
+            *(one.check, one.method, one.subject, one.baseline_id, scale, whole),
+            incident_of(one),
+        )
         if key not in self._known:
             labels = labels_of(one, scale, self._context, self._words)
             wanted = any(rule.matches(labels) for rule in self._rules)
@@ -159,6 +163,7 @@ def labels_of(one: Measurement, scale: str, context: JobContext, words: Words) -
             "segment": segment_text(words.segments.get(subject.segment_id, {})),
             "baseline": words.baselines.get(one.baseline_id, "") if one.baseline_id else "",
             "scale": scale,
+            "incident": incident_of(one),
         }
     )
 
@@ -187,6 +192,12 @@ _STATES = {
     TooFew: ReadingState.TOO_FEW,
     Failed: ReadingState.FAILED,
 }
+
+
+def incident_of(one: Measurement) -> str:
+    """The number of the incident that a measurement tells of: each has an alert of its own."""
+    told = one.check == CheckName.INCIDENT
+    return str(one.outcome.detail.get("incident", "")) if told else ""
 
 
 def segment_text(definition: Mapping[str, str]) -> str:

@@ -30,7 +30,7 @@ from monitor.jobs.grouping import (
     segment_numbers,
 )
 from monitor.jobs.labels_of_blocks import BlockBuilder
-from monitor.jobs.names import CHECKS_DAY, CHECKS_HOUR, CHECKS_MONTH, PROFILE
+from monitor.jobs.names import CHECKS_DAY, CHECKS_HOUR, CHECKS_MONTH, PROFILE, WATCH
 from monitor.jobs.roll_up import roll_up_days
 from monitor.jobs.samples import SampleBuilder
 from monitor.profiles.build import build_parts
@@ -210,6 +210,7 @@ def _say_what_is_due(connection: Connection, context: JobContext, starts: list[d
     following = done_windows(connection, project, model, CHECKS_HOUR, min(starts), last)
     for job, due in (
         (CHECKS_HOUR, [*starts, *following]),
+        (WATCH, starts),
         (CHECKS_DAY, [local_day(start, zone).start for start in starts]),
         (CHECKS_MONTH, [local_month(start, zone).start for start in starts]),
     ):

@@ -16,8 +16,10 @@ from monitor.jobs.names import (
     LABELS,
     PROFILE,
     SERVING,
+    WATCH,
 )
 from monitor.jobs.profile_windows import profile_due_windows
+from monitor.jobs.promise.watch_hours import watch_due_hours
 from monitor.jobs.serving_windows import serve_due_windows
 
 Job = Callable[[JobContext], JobReport]
@@ -27,6 +29,7 @@ JOBS: tuple[tuple[str, Job], ...] = (
     (PROFILE, profile_due_windows),
     (LABELS, join_waiting_labels),
     (CHECKS_HOUR, check_due_hours),
+    (WATCH, watch_due_hours),
     (CHECKS_DAY, partial(check_due_windows, job=CHECKS_DAY)),
     (CHECKS_MONTH, partial(check_due_windows, job=CHECKS_MONTH)),
 )

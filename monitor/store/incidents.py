@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 @dataclass(frozen=True)
 class StoredIncident:
     """An incident with its number and what people said of it. `told` are the deployments under
-    which alerts know it; None until it was told."""
+    which alerts know it, None until it was told; `quiet` when it came back and nobody is told."""
 
     id: int
     leg: str
@@ -39,6 +39,7 @@ class StoredIncident:
     leading: str
     context: Mapping[str, Any] | None = None
     told: tuple[int, ...] | None = None
+    quiet: bool = False
     closed_at: datetime | None = None
     verdict: Verdict | None = None
     verdict_by: str | None = None
@@ -150,6 +151,7 @@ def _values(one: StoredIncident) -> dict[str, Any]:
         "body": {
             "columns": {name: _episode(part) for name, part in one.incident.columns.items()},
             "told": None if one.told is None else list(one.told),
+            "quiet": one.quiet,
         },
         "context": None if one.context is None else finite(one.context),
     }
@@ -178,6 +180,7 @@ def _stored(row: Any) -> StoredIncident:
         leading=row.leading,
         context=row.context,
         told=None if body["told"] is None else tuple(body["told"]),
+        quiet=body["quiet"],
         closed_at=row.closed_at,
         verdict=None if row.verdict is None else Verdict(row.verdict),
         verdict_by=row.verdict_by,

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 
 from monitor.store.engine import Role, transaction
 
 BLOCK_LOCK = 72_053
+INCIDENT_LOCK = 72_055
 
 
 @contextmanager
@@ -26,3 +27,14 @@ def blocks_locked(engine: Engine, project_id: int, model_id: int) -> Iterator[No
             {"kind": BLOCK_LOCK, "model": model_id},
         )
         yield
+
+
+def incidents_locked(connection: Connection, model_id: int) -> None:
+    """Incidents of a model have one writer at a time; held until the transaction ends.
+
+    Take it first in a READ COMMITTED transaction; model numbers are unique over projects.
+    """
+    connection.execute(
+        sa.text("select pg_advisory_xact_lock(:kind, :model)"),
+        {"kind": INCIDENT_LOCK, "model": model_id},
+    )

@@ -46,6 +46,7 @@ class Calibration(IntEnum):
     TAIL_ALONE = 2  # fitted tail
     FEW = 3  # fewer than 40 windows: F(1, windows + 8) with moderated wobble
     REGULAR = 4  # calendar columns: binomial tail of rows with another value
+    STUCK = 5  # context columns: far fewer cells seen in a day than in any healthy one
 
 
 @dataclass(frozen=True, eq=False)

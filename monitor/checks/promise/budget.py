@@ -34,7 +34,7 @@ class Budget:
     governor: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (0 < self.promise and 0 < self.governor <= 1):
+        if not (self.promise > 0 and 0 < self.governor <= 1):
             raise AssertionError(f"promise {self.promise} and governor {self.governor} are above 0")
 
     @property

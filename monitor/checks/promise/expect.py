@@ -1,9 +1,9 @@
 """What a seasonal baseline expects of a window: counts by cell, and how sure it is of them. Pure.
 
-A slot's shares are its own baseline counts drawn towards the column's pooled shares by half a row a
-cell: shares(slot) = (counts + k/2 · pooled) / (rows + k/2). A window expects the shares of its hours
-weighted by the rows it has in each; because those shares were estimated themselves, statistics of
-the window are divided by 1 + m/V with V = m² / Σ_slot (m_slot² / n_slot).
+A slot's shares are its own baseline counts drawn towards the column's pooled shares by half a row
+a cell: shares(slot) = (counts + k/2 · pooled) / (rows + k/2). A window expects the shares of its
+hours weighted by the rows it has in each; because those shares were estimated themselves,
+statistics of the window are divided by 1 + m/V with V = m² / Σ_slot (m_slot² / n_slot).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def shares_of(totals: Floats) -> Floats:
 def slot_totals(counts: Floats, slots: Integers, n_slots: int) -> Floats:
     """Counts by slot: float64[hours, k], int64[hours] -> float64[n_slots, k]."""
     if n_slots == 1:
-        return counts.sum(axis=0, keepdims=True)
+        return np.asarray(counts.sum(axis=0, keepdims=True))
     member = np.zeros((n_slots, len(slots)))
     member[slots, np.arange(len(slots))] = 1.0
     return np.asarray(member @ counts)
@@ -162,8 +162,8 @@ def _baseline_noise(
     """Σ_slot m_slot² / n_slot of each window: how much the baseline's own noise weighs."""
     known = np.maximum(slot_rows, 1.0)
     if season is Season.NONE:
-        return rows**2 / known[0]
-    if cut.length <= 24 or season is Season.HOUR_OF_WEEK and cut.length <= WEEK_HOURS:
+        return np.asarray(rows**2 / known[0])
+    if cut.length <= 24 or (season is Season.HOUR_OF_WEEK and cut.length <= WEEK_HOURS):
         return _sums(by_hour**2 / known[slots], cut)  # no slot comes twice within a window
     spread = np.zeros((len(by_hour), season.n_slots))
     spread[np.arange(len(by_hour)), slots] = by_hour

@@ -11,7 +11,7 @@ from monitor.checks.promise.baseline import ColumnClass, SeasonalBaseline
 from monitor.checks.promise.hours import Hours
 from monitor.checks.promise.scales import HOURLY, SCALES
 from monitor.checks.promise.score import ScaleScores
-from monitor.checks.promise.views import N_VIEWS, View
+from monitor.checks.promise.views import View
 from monitor.profiles.arrays import Flags, Floats
 
 GATES = (0.02, 0.01, 0.01, 0.01)
@@ -64,10 +64,10 @@ def hits_of(baseline: SeasonalBaseline, scores: ScaleScores, levels: Floats) -> 
     hit[:, View.CELL] &= scores.excess >= least
     big[:, View.CELL] &= scores.excess >= np.where(regular[:, None], least, BIG_EXCESS)
     hit[regular, View.CELL] &= scores.excess[regular] >= REGULAR_EXCESS
-    any_hit = hit.any(axis=1)
+    any_hit = np.asarray(hit.any(axis=1))
     fired = any_hit
     if scores.scale == HOURLY:
-        fired = big.any(axis=1) | (any_hit & _again(any_hit))
+        fired = np.asarray(big.any(axis=1) | (any_hit & _again(any_hit)))
     ranked = np.where(hit, scores.p_value, np.inf)
     return Hits(any_hit, fired, ranked.argmin(axis=1))
 
@@ -102,6 +102,3 @@ def firings_of(
             )
         )
     return found
-
-
-assert N_VIEWS == len(GATES)

@@ -25,6 +25,7 @@ from monitor.checks.promise.baseline import (
 from monitor.checks.promise.column import CellOrder, ColumnHours, Layouts
 from monitor.checks.promise.expect import Cut, WindowRows, choose_season, shares_of, window_rows
 from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
+from monitor.checks.promise.indicators import least_cells_seen, missing_indicator
 from monitor.checks.promise.scales import (
     DAILY,
     HOURLY,
@@ -69,6 +70,7 @@ class _Learning:
     column: SeasonalColumn
     wobbles: dict[tuple[View, int], Wobble] = field(default_factory=dict)
     tails: dict[tuple[View, int], TailFits] = field(default_factory=dict)
+    least_cells: float = 0.0
 
 
 def fit_seasonal(
@@ -89,7 +91,29 @@ def fit_seasonal(
     fitted = [_fit_group(group, hours, accepted or {}, options) for group in groups if group]
     if not fitted:
         raise AssertionError("there is no column to learn")
-    return together(fitted)
+    return together([*fitted, *_indicators(fitted[0], groups[0], hours, accepted or {}, options)])
+
+
+def _indicators(
+    fitted: SeasonalBaseline,
+    columns: Sequence[ColumnHours],
+    hours: Hours,
+    accepted: Mapping[tuple[str, str], Integers],
+    options: FitOptions,
+) -> list[SeasonalBaseline]:
+    """The missing indicators of context columns, learned from the same weeks."""
+    by_key = {column.key: column for column in columns}
+    context = [one.key for one in fitted.columns if one.column_class is ColumnClass.CONTEXT]
+    sources = [by_key[key] for key in context if key in by_key]
+    if not sources:
+        return []
+    made = [missing_indicator(source) for source in sources]
+    weeks = {
+        one.key: accepted[source.key]
+        for one, source in zip(made, sources, strict=True)
+        if source.key in accepted
+    }
+    return [_fit_group(made, hours, weeks, options)]
 
 
 def together(parts: Sequence[SeasonalBaseline]) -> SeasonalBaseline:
@@ -143,7 +167,8 @@ def _learn(column: ColumnHours, hours: Hours, weeks: Integers, options: FitOptio
 
 
 def _by_week(values: Integers | Flags, hours: Hours, weeks: Integers) -> Integers:
-    return values[: hours.n_weeks * WEEK_HOURS].reshape(-1, WEEK_HOURS)[weeks]
+    whole = np.asarray(values, np.int64)[: hours.n_weeks * WEEK_HOURS]
+    return whole.reshape(-1, WEEK_HOURS)[weeks]
 
 
 def _described(
@@ -168,7 +193,7 @@ def _is_calendar(totals: Floats) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _HeldOut:
-    """Weeks of one column: counts [weeks, 168, k], slot totals [weeks, slots, k], slots [weeks, 168]."""
+    """Weeks of one column: counts [weeks, 168, k], totals [weeks, slots, k], slots [weeks, 168]."""
 
     counts: Floats
     totals: Floats
@@ -204,6 +229,9 @@ def _hold_out(learning: _Learning, weeks: _HeldOut, options: FitOptions) -> None
     for scale in scales:
         windows, week_of, apart = weeks.windows(scale)
         found = statistics(windows, layouts)
+        if scale == DAILY:
+            usual = np.median(windows.rows)
+            learning.least_cells = least_cells_seen(windows.observed, windows.rows, usual)
         for view in GAUSSIAN_VIEWS:
             seen = ~np.isnan(found.statistic[view])
             chosen = seen & apart
@@ -307,6 +335,9 @@ def _with_reasons(learned: Sequence[_Learning], table: Calibrations) -> tuple[Se
         column = one.column
         if column.column_class is ColumnClass.ROW:
             column = _class_by_wobble(column, place, table)
+            if column.column_class is ColumnClass.CONTEXT and one.least_cells:
+                at = (place, View.CELL, DAILY)
+                table.kind[at], table.degrees[at] = Calibration.STUCK, one.least_cells
         reason = _withheld(column, place, table)
         columns.append(replace(column, withheld=reason))
     return tuple(columns)

@@ -119,12 +119,12 @@ def _with(incident: Incident, firing: Firing) -> Incident:
 
 def open_hours(incidents: Iterable[Incident], until: datetime) -> float:
     """Hours with at least one open incident, up to a moment."""
-    total, covered = 0.0, None
-    for one in sorted(incidents, key=lambda each: each.opened):
-        for start, end in sorted((c.first, c.until) for c in one.columns.values()):
-            start = start if covered is None else max(start, covered)
-            end = min(end, until)
-            if end > start:
-                total += (end - start).total_seconds() / 3600
-                covered = end
-    return total
+    spans = sorted((part.first, part.until) for one in incidents for part in one.columns.values())
+    total, covered = timedelta(0), None
+    for first, last in spans:
+        start = first if covered is None else max(first, covered)
+        end = min(last, until)
+        if end > start:
+            total += end - start
+            covered = end
+    return total / timedelta(hours=1)

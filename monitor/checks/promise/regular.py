@@ -1,4 +1,4 @@
-"""Calendar columns: the hour fixes the value, so every row with another value is suspicious. Pure."""
+"""Calendar columns: the hour fixes the value, so a row with another value is suspicious. Pure."""
 
 from __future__ import annotations
 

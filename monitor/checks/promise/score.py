@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from monitor.checks.promise.baseline import (
     Calibration,
@@ -17,6 +17,7 @@ from monitor.checks.promise.baseline import (
 from monitor.checks.promise.column import ColumnHours
 from monitor.checks.promise.expect import Cut, WindowRows, windows_of
 from monitor.checks.promise.hours import Hours
+from monitor.checks.promise.indicators import stuck_p
 from monitor.checks.promise.regular import regular_scores
 from monitor.checks.promise.scales import HOURLY, SCALES, WEEKLY
 from monitor.checks.promise.tail import p_on_curve
@@ -136,7 +137,7 @@ def _take_in(
     found.excess[places] = cells.excess.reshape(shape)
     found.cell[places] = cells.cell.reshape(shape)
     for view in View:
-        p, effect = _p_values(baseline, view, scale, column, seen, cells)
+        p, effect = _p_values(baseline, view, scale, windows, seen, cells)
         tested = ~np.isnan(seen.statistic[view]) & (table.kind[column, view, scale] > 0)
         found.p_value[places, view] = np.where(tested, p, np.nan).reshape(shape)
         found.effect[places, view] = np.where(tested, effect, np.nan).reshape(shape)
@@ -151,11 +152,12 @@ def _p_values(
     baseline: SeasonalBaseline,
     view: View,
     scale: int,
-    column: Integers,
+    windows: WindowRows,
     seen: Statistics,
     cells: LargestCell,
 ) -> tuple[Floats, Floats]:
     """p-values and effects of one view, float64[r] each; NaN statistics give p near 1."""
+    column = windows.column
     table, at = baseline.calibrations, (column, view, scale)
     t, df, n = (np.nan_to_num(a[view]) for a in (seen.statistic, seen.degrees, seen.effective_rows))
     kind = table.kind[at]
@@ -167,13 +169,19 @@ def _p_values(
         effect = (t - df) / np.maximum(n, 1e-9)
         few = few_windows_p(t / df, n, table.tau[at], table.ratio[at], table.degrees[at])
     sampling = np.exp(-surprise)
+    stuck = stuck_p(windows.observed, np.where(kind == Calibration.STUCK, table.degrees[at], 0.0))
     curves = table.curves[:, view, scale]
     tail = p_on_curve(curves, column, surprise)
     floored = np.maximum(tail, sampling)
     few = np.maximum(few, sampling) if view is View.CELL or scale != WEEKLY else few
     p = np.select(
-        [kind == Calibration.TAIL, kind == Calibration.TAIL_ALONE, kind == Calibration.FEW],
-        [floored, tail, few],
+        [
+            kind == Calibration.TAIL,
+            kind == Calibration.TAIL_ALONE,
+            kind == Calibration.FEW,
+            kind == Calibration.STUCK,
+        ],
+        [floored, tail, few, stuck],
         default=1.0,
     )
     return p, effect
@@ -195,8 +203,8 @@ def few_cell_p(surprise: Floats, n_cells: Integers, degrees: Floats) -> Floats:
     """The cell view's p-value when windows are few: its normal score read off Student's t."""
     sides = 2.0 * n_cells
     normal = special.ndtri(np.clip(np.exp(-surprise) / sides, 1e-300, 0.5))
-    tail: Floats = stats.t.cdf(normal, np.maximum(degrees, 1.0))
-    return np.minimum(1.0, sides * tail)
+    tail = special.stdtr(np.maximum(degrees, 1.0), normal)
+    return np.asarray(np.minimum(1.0, sides * tail))
 
 
 def _take_in_regular(

@@ -10,6 +10,7 @@ from monitor.checks.promise.budget import Budget
 from monitor.checks.promise.column import ColumnHours
 from monitor.checks.promise.firing import Firing, firings_of
 from monitor.checks.promise.hours import Hours
+from monitor.checks.promise.indicators import with_indicators
 from monitor.checks.promise.score import ScaleScores, score
 from monitor.profiles.arrays import Floats
 
@@ -36,6 +37,7 @@ def watch(
 ) -> Watched:
     """Judge every window that ends after hour `since` of these hours (0: all that fit in)."""
     levels = (budget or Budget()).levels(baseline)
+    columns = list(with_indicators(columns, baseline.place))
     scores = score(baseline, columns, hours, max(0, since - LOOK_BACK))
     found = [
         firing

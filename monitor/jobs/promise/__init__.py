@@ -1,0 +1,1 @@
+"""The job that keeps the promise about drift alarms, hour by hour."""

@@ -1,0 +1,188 @@
+"""The job that judges hours: learns a week's baseline when it begins, scores, keeps incidents.
+
+Hours are judged in order of time, a week at a time, each by the baseline made for that week; a
+backlog of months gives what the months themselves would have given.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy.engine import Connection
+
+from monitor.calendar import local_week
+from monitor.checks.promise.baseline import MIN_WEEKS
+from monitor.checks.promise.budget import Budget
+from monitor.checks.promise.firing import Firing
+from monitor.checks.promise.governor import governor_factor
+from monitor.checks.promise.hours import HOUR, WEEK_HOURS
+from monitor.checks.promise.watch import Watched, watch
+from monitor.checks.registry import CheckName
+from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.check_windows import save_measurements
+from monitor.jobs.names import WATCH
+from monitor.jobs.promise.contrasts import contrast_firings
+from monitor.jobs.promise.describe import Describer
+from monitor.jobs.promise.incident_book import IncidentBook
+from monitor.jobs.promise.learn import LOOK_BACK_WEEKS, learn_week
+from monitor.jobs.promise.measure import METHOD, measurement, seasonal_measurements
+from monitor.jobs.promise.series import ModelHours, load_hours
+from monitor.measurement import Measurement, TooFew
+from monitor.records import LIVE_LEG
+from monitor.store.baselines import StoredBinning, current_binning
+from monitor.store.engine import Role, transaction
+from monitor.store.incidents import told_false
+from monitor.store.job_windows import Claim, due_windows, finish
+from monitor.store.locks import incidents_locked
+from monitor.store.seasonal import (
+    StoredSeasonal,
+    first_profiled_hour,
+    save_seasonal,
+    seasonal_of_week,
+)
+from monitor.windows import Grain, Window
+
+WINDOWS_AT_ONCE = WEEK_HOURS * 8
+DAY_HOURS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One run of the job: everything the weeks in it share."""
+
+    connection: Connection
+    context: JobContext
+    binning: StoredBinning
+    seen: ModelHours
+    book: IncidentBook
+    describe: Describer
+
+    def hour(self, moment: datetime) -> int:
+        """Place of the hour that begins at a moment."""
+        return (moment - self.seen.hours.first) // HOUR
+
+
+def watch_due_hours(context: JobContext) -> JobReport:
+    """Judge the closed hours that are due, oldest first."""
+    moment = context.now - context.contract.lateness.profiles
+    before = Window.holding(moment, Grain.HOUR).start
+    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
+        starts = due_windows(
+            connection, context.project_id, context.model_id, WATCH, before, WINDOWS_AT_ONCE
+        )
+    return run_claimed(context, WATCH, starts, _watch) if starts else JobReport()
+
+
+def _watch(context: JobContext, held: Claim) -> None:
+    project, model = context.project_id, context.model_id
+    with transaction(context.engine, project, Role.WORKER) as connection:
+        incidents_locked(connection, model)
+        binning = current_binning(connection, project, model)
+        found: list[Measurement] = []
+        if binning is not None:
+            first = first_profiled_hour(connection, project, model, LIVE_LEG, binning.id)
+            if first is not None:
+                found = _judge(connection, context, binning, first, held.starts)
+        save_measurements(connection, context, found)
+        finish(connection, held, dict.fromkeys(held.starts, 0))
+
+
+def _judge(
+    connection: Connection,
+    context: JobContext,
+    binning: StoredBinning,
+    first: datetime,
+    starts: Sequence[datetime],
+) -> list[Measurement]:
+    zone = context.contract.time_zone
+    week = local_week(starts[0], zone)
+    whole_weeks = max(0, (week.start - first) // (WEEK_HOURS * HOUR))
+    back = min(LOOK_BACK_WEEKS, whole_weeks)
+    begin = week.start - max(back, 1) * WEEK_HOURS * HOUR
+    seen = load_hours(connection, context, binning, Window(begin, starts[-1] + HOUR))
+    describe = Describer(connection, context, binning, seen)
+    book = IncidentBook.load(connection, context, starts[0], describe)
+    run = _Run(connection, context, binning, seen, book, describe)
+    by_week: dict[datetime, list[datetime]] = defaultdict(list)
+    for start in starts:
+        by_week[local_week(start, zone).start].append(start)
+    found: list[Measurement] = []
+    for week_start, mine in sorted(by_week.items()):
+        found += _judge_week(run, week_start, first, mine)
+    return [*found, *book.told]
+
+
+def _judge_week(
+    run: _Run, week_start: datetime, first: datetime, starts: Sequence[datetime]
+) -> list[Measurement]:
+    learned = _learned(run, week_start, first)
+    ends = {run.hour(start) + 1 for start in starts}
+    if learned.baseline is None:
+        return list(_waiting(run, learned, ends))
+    run.describe.baseline = learned.baseline
+    low = max(0, run.hour(starts[0]) - WEEK_HOURS)
+    part = run.seen.part(low, run.hour(starts[-1]) + 1)
+    near = {end - low for end in ends}
+    budget = budget_of(run.connection, run.context, starts[0], len(part.deployment_ids) > 1)
+    watched = watch(learned.baseline, part.columns, part.hours, budget, since=min(near) - 1)
+    _keep_incidents(run, part, watched, near, budget)
+    return list(seasonal_measurements(run.context, part, learned.baseline, watched, near))
+
+
+def _keep_incidents(
+    run: _Run, part: ModelHours, watched: Watched, ends: set[int], budget: Budget
+) -> None:
+    judged = sorted(ends)
+    span = Window(part.hours.end_of(judged[0] - 2), part.hours.end_of(judged[-1] - 1))
+    columns = sorted({one.name for one in part.columns if not one.segment})
+    named = contrast_firings(run.connection, run.context, span, columns, budget.contrast_level)
+    at: dict[datetime, list[Firing]] = defaultdict(list)
+    for firing in (*watched.firings, *named):
+        at[firing.end].append(firing)
+    for end in judged:
+        moment = part.hours.end_of(end - 1)
+        run.book.pass_hour(moment, at.get(moment, ()), part.serving(end - DAY_HOURS, end))
+
+
+def _learned(run: _Run, week_start: datetime, first: datetime) -> StoredSeasonal:
+    """The baseline made for a week; made now when this is its first hour."""
+    project, model = run.context.project_id, run.context.model_id
+    known = seasonal_of_week(run.connection, project, model, LIVE_LEG, week_start, run.binning.id)
+    if known is not None:
+        return known
+    weeks = max(0, (week_start - max(first, run.seen.hours.first)) // (WEEK_HOURS * HOUR))
+    weeks = min(weeks, LOOK_BACK_WEEKS)
+    stop = run.hour(week_start)
+    history = run.seen.part(stop - weeks * WEEK_HOURS, stop) if stop > 0 else run.seen.part(0, 0)
+    incidents = list(run.book.incidents.values())
+    made = learn_week(history, incidents, week_start, run.binning.id)
+    save_seasonal(run.connection, project, model, LIVE_LEG, made)
+    return made
+
+
+def budget_of(connection: Connection, context: JobContext, at: datetime, several: bool) -> Budget:
+    """The budget in force: the contract's promise, lowered by false alarms that people told of."""
+    promise = context.contract.alarms.false_incidents_a_month
+    told = told_false(connection, context.project_id, context.model_id)
+    governor = governor_factor(told, max(context.now, at), promise)
+    return Budget(promise=promise, contrast=several, governor=governor)
+
+
+def _waiting(run: _Run, learned: StoredSeasonal, ends: set[int]) -> Iterator[Measurement]:
+    """Before there are enough healthy weeks, every column says so once a day."""
+    known = len(learned.weeks) or int(str(learned.summary.get("waiting", "0")).split()[0])
+    for end in sorted(ends):
+        moment = run.seen.hours.end_of(end - 1)
+        serving = run.seen.serving(end - DAY_HOURS, end)
+        if moment.hour or not serving:
+            continue
+        span = Window(moment - timedelta(days=1), moment)
+        outcome = TooFew(known, MIN_WEEKS, "healthy weeks of history")
+        for column in run.seen.columns:
+            if not column.segment:
+                yield measurement(
+                    run.context, CheckName.DRIFT, METHOD, outcome, span, serving, column.name
+                )
