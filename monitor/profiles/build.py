@@ -133,7 +133,10 @@ class _Builder:
         blocks: list[list[View]] = []
         for view in ordered:
             end = self._first(view) + self._width(view)
-            if blocks and end - self._first(blocks[-1][0]) <= _BLOCK_SLOTS:
+            if blocks and (
+                view.column == blocks[-1][-1].column
+                or end - self._first(blocks[-1][0]) <= _BLOCK_SLOTS
+            ):
                 blocks[-1].append(view)
             else:
                 blocks.append([view])

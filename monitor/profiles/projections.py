@@ -19,6 +19,7 @@ DIRECTION_SEED = 20_240_229
 _DIRECTION_UNIT = 2.0**26
 _COMPONENT_UNIT = 2.0**25
 _UNIFORMS = 12
+_BLOCK_NUMBERS = 2**16
 
 
 @lru_cache(maxsize=64)
@@ -44,42 +45,58 @@ def directions(size: int, n: int) -> Floats:
 
 
 def lengths(vectors: Floats) -> Floats:
-    """Euclidean length of each column, float64[size, n] -> float64[n]; NaN where one is missing.
+    """Euclidean length of each column, float64[size, n] -> float64[n]; NaN where one is missing."""
+    return lengths_and_cosines(vectors, (), 0)[0]
 
-    Scaled by the largest component, so that squares neither overflow nor vanish, and added up
-    component by component: the sum of a column does not depend on its neighbours.
+
+def lengths_and_cosines(
+    vectors: Floats, places: tuple[int, ...], n_directions: int
+) -> tuple[Floats, Floats]:
+    """Length of each column and its cosine with chosen directions: float64[n], float64[k, n].
+
+    `places` number the directions from 1. A cosine lies in [-1, 1] but for rounding to 2⁻²⁵. Both
+    are NaN where a component is missing; the vector of zeros points nowhere and has no cosine.
     """
-    largest = _largest(vectors)
-    safe = np.where(largest > 0, largest, 1.0)
-    return np.asarray(np.where(np.isnan(largest), np.nan, safe * _scaled_lengths(vectors, safe)))
+    size, n = vectors.shape
+    chosen = directions(size, n_directions)[np.asarray(places) - 1] if places else None
+    found, cosines = np.empty(n), np.empty((len(places), n))
+    # blocks that stay in the cache: a whole reference file would not even fit into memory twice
+    step = max(1, _BLOCK_NUMBERS // size)
+    for start in range(0, n, step):
+        block = slice(start, start + step)
+        found[block], cosines[:, block] = _of_block(vectors[:, block], chosen)
+    return found, cosines
 
 
-def projections(vectors: Floats, places: tuple[int, ...], n_directions: int) -> Floats:
-    """Cosine of each column with chosen directions, float64[size, n] -> float64[len(places), n].
-
-    `places` number the directions from 1. In [-1, 1] but for rounding; NaN where a component is
-    missing and for the vector of zeros, which points nowhere.
-    """
-    largest = _largest(vectors)
+def _of_block(vectors: Floats, chosen: Floats | None) -> tuple[Floats, Floats]:
+    """Scaled by the largest component, so that squares neither overflow nor vanish."""
+    largest = np.max(np.abs(vectors), axis=0)
     present = largest > 0
     safe = np.where(present, largest, 1.0)
-    reach = np.where(present, _scaled_lengths(vectors, safe), 1.0)
-    units = np.where(present, vectors / safe / reach, 0.0)
-    np.rint(units * _COMPONENT_UNIT, out=units)
-    chosen = directions(len(vectors), n_directions)[np.asarray(places) - 1]
+    scaled = vectors / safe
+    reach = np.sqrt(_column_sums(scaled * scaled))
+    found = np.where(np.isnan(largest), np.nan, safe * reach)
+    if chosen is None:
+        return found, np.empty((0, len(found)))
+    scaled /= np.where(present, reach, 1.0)
+    scaled[:, ~present] = 0.0
+    scaled *= _COMPONENT_UNIT
+    np.rint(scaled, out=scaled)
     # whole numbers below 2^53 in any partial sum (Cauchy and Schwarz): every order is exact
-    cosines = (chosen @ units) / (_DIRECTION_UNIT * _COMPONENT_UNIT)
-    return np.asarray(np.where(present, cosines, np.nan))
+    cosines = (chosen @ scaled) / (_DIRECTION_UNIT * _COMPONENT_UNIT)
+    return found, np.where(present, cosines, np.nan)
 
 
-def _largest(vectors: Floats) -> Floats:
-    return np.asarray(np.max(np.abs(vectors), axis=0))
+def _column_sums(terms: Floats) -> Floats:
+    """Sums of the columns, folded in half again and again; `terms` is used up.
 
-
-def _scaled_lengths(vectors: Floats, scale: Floats) -> Floats:
-    total = np.zeros(vectors.shape[1])
-    for component in vectors:
-        scaled = component / scale
-        scaled *= scaled
-        total += scaled
-    return np.sqrt(total)
+    Every step adds element by element, so the sum of a column does not depend on its neighbours.
+    """
+    while len(terms) > 1:
+        half, odd = divmod(len(terms), 2)
+        folded = terms[:half]
+        folded += terms[half : 2 * half]
+        if odd:
+            folded[0] += terms[-1]
+        terms = folded
+    return np.asarray(terms[0])

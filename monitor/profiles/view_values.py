@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from monitor.contract import ColumnType
 from monitor.profiles.arrays import Flags, Floats, Integers
-from monitor.profiles.projections import lengths, projections
+from monitor.profiles.projections import lengths_and_cosines
 from monitor.profiles.rows import NumberTile, RequestRows
 from monitor.profiles.views import N_PROJECTIONS, TEXT_DERIVATIONS, Derivation, View
-
-_BLOCK_NUMBERS = 2**19
 
 
 def number_values(rows: RequestRows, view: View, tile: NumberTile, start: int, stop: int) -> Floats:
@@ -34,35 +33,23 @@ def derive(view: View, slots: Floats) -> Floats:
 
 def derive_all(views: Sequence[View], slots: Floats) -> list[Floats]:
     """The same for several views of one column; what they have in common is worked out once."""
+    if views[0].column.type is ColumnType.VECTOR:
+        return _of_vector(views, slots)
+    return [_derived(view, slots) for view in views]
+
+
+def _of_vector(views: Sequence[View], slots: Floats) -> list[Floats]:
     places = tuple(view.place for view in views if view.derivation is Derivation.PROJECTION)
-    cosines = _projected(slots, places) if places else np.zeros((0, 0))
-    found = []
-    for view in views:
-        if view.derivation is Derivation.PROJECTION:
-            found.append(cosines[places.index(view.place)])
-        else:
-            found.append(_derived(view, slots))
-    return found
+    norms, cosines = lengths_and_cosines(slots, places, min(N_PROJECTIONS, len(slots)))
+    projected = iter(cosines)
+    return [norms if view.derivation is Derivation.NORM else next(projected) for view in views]
 
 
 def _derived(view: View, slots: Floats) -> Floats:
-    if view.derivation is Derivation.NORM:
-        return lengths(slots)
     if view.derivation is Derivation.CONFIDENCE:
         return np.asarray(np.max(slots, axis=0))
     place = TEXT_DERIVATIONS.get(view.derivation, 0)
     return np.asarray(slots[place]) if place < len(slots) else np.full(slots.shape[1], np.nan)
-
-
-def _projected(slots: Floats, places: tuple[int, ...]) -> Floats:
-    """In blocks of rows: scaled copies of a whole reference file would not fit into memory."""
-    size, n = slots.shape
-    step = max(1, _BLOCK_NUMBERS // size)
-    found = np.empty((len(places), n))
-    for start in range(0, n, step):
-        block = slots[:, start : start + step]
-        found[:, start : start + step] = projections(block, places, min(N_PROJECTIONS, size))
-    return found
 
 
 def filled_lengths(rows: RequestRows, view: View, start: int, stop: int) -> Floats:

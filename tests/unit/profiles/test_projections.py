@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitor.profiles.projections import directions, lengths, projections
+from monitor.profiles.projections import directions, lengths, lengths_and_cosines
 from monitor.profiles.view_values import derive_all
 from monitor.profiles.views import views_of
 from tests.unit.profiles.factories import contract_of
@@ -83,7 +83,7 @@ def test_values_do_not_depend_on_the_chunk(
 def test_a_projection_is_the_cosine(size: int, seed: int, scale: float) -> None:
     vector = np.random.default_rng(seed).normal(size=size)
     n = min(8, size)
-    found = projections((vector * scale)[:, None], tuple(range(1, n + 1)), n)[:, 0]
+    found = lengths_and_cosines((vector * scale)[:, None], tuple(range(1, n + 1)), n)[1][:, 0]
     wanted = directions(size, n) / UNIT @ (vector / np.linalg.norm(vector))
     np.testing.assert_allclose(found, wanted, atol=1e-6)
     assert lengths((vector * scale)[:, None])[0] == pytest.approx(
@@ -93,7 +93,7 @@ def test_a_projection_is_the_cosine(size: int, seed: int, scale: float) -> None:
 
 def test_vectors_that_point_nowhere_are_missing() -> None:
     vectors = np.array([[0.0, np.nan, 1.0], [0.0, 1.0, 0.0]])
-    found = projections(vectors, (2, 1), 2)
+    found = lengths_and_cosines(vectors, (2, 1), 2)[1]
     assert np.isnan(found[:, :2]).all()
     assert found[:, 2].tolist() == [directions(2, 2)[1, 0] / UNIT, directions(2, 2)[0, 0] / UNIT]
     assert lengths(vectors)[0] == 0
