@@ -55,14 +55,22 @@ def write_csv(path: Path, records: list[dict[str, Any]]) -> Path:
     return path
 
 
+NOTES = ('a "b", c\nd', "Größe 3,50 €: ЖУК 😀", "日本 語", "A1 - ٣")
 RECORDS = [
-    record(n, age=n / 7, visits=n, note='a "b", c\nd', place=[0.1, n], deployment=7)
+    record(n, age=n / 7, visits=n, note=NOTES[n % 4], place=[0.1, n], deployment=7)
     for n in range(20)
 ]
 
 
 def test_every_kind_of_file_gives_the_rows_of_a_body(tmp_path: Path) -> None:
-    wanted = NDJSON_REQUESTS.parse(lines(RECORDS), CONTEXT).table
+    batch = NDJSON_REQUESTS.parse(lines(RECORDS), CONTEXT)
+    wanted = batch.table
+    # 19 characters, 5 words, 3 digits, G Ж У К, ö ß € Ж У К 😀, and the comma and the colon
+    assert cell(batch, 1, "note", CONTEXT)[:6] == [
+        19,
+        5,
+        *(count / 19 for count in (3, 4, 7, 2)),
+    ]
     pq.write_table(pa.Table.from_pylist(RECORDS), tmp_path / "a.parquet")
     (tmp_path / "a.ndjson").write_bytes(lines(RECORDS))
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines(RECORDS)))

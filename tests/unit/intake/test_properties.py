@@ -53,6 +53,7 @@ kept_types = st.fixed_dictionaries(
         "shop": st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
         "born": st.none() | st.just("2020-01-01T00:00:00.25+02:00"),
         "note": st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0")),
+        "kept": st.none() | st.text("aZ9 .é😀\n", max_size=20),
         "place": st.none() | st.lists(st.floats(-1, 1), min_size=2, max_size=2),
         "shares": st.none() | st.sampled_from([[1.0, 0.0, 0.0], [0.5, 0.6, -0.1]]),
         "top": st.none() | st.lists(st.sampled_from(["p", "q"]), max_size=3),
