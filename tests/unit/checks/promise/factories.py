@@ -1,0 +1,118 @@
+"""Made-up traffic by the hour for tests of the promise engine, each stretch from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from scipy import signal, stats
+
+from monitor.checks.promise.column import ColumnHours
+from monitor.checks.promise.hours import WEEK_HOURS, Hours
+from monitor.profiles.cells import CategoryCells, NumberCells
+
+MONDAY = datetime(2024, 1, 1, tzinfo=UTC)
+RANKS = np.array([0.001, 0.01, *np.arange(1, 20) / 20, 0.99, 0.999])
+FEW_RANKS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+
+
+@dataclass(frozen=True)
+class World:
+    """Normal columns: `daily` and `weekend` amplitudes and `wander` (autoregressive with `memory`)
+    in standard deviations of a row, `rows` an hour, which follow the day if `cycle`."""
+
+    daily: float = 0.0
+    weekend: float = 0.0
+    wander: float = 0.0
+    memory: float = 0.0
+    rows: float = 500.0
+    cycle: bool = False
+
+
+STEADY = World()
+SEASONAL = World(daily=0.3, weekend=0.2)
+WANDERING = World(daily=0.3, weekend=0.2, wander=0.05, memory=0.9, cycle=True)
+
+
+def means_of(world: World, rng: np.random.Generator, columns: int, days: int) -> np.ndarray:
+    """The mean of each column by hour, float64[columns, hours]."""
+    hour = np.arange(days * 24)
+    phase = rng.uniform(0, 24, (columns, 1))
+    size = rng.uniform(0.5, 1.5, (columns, 1))
+    daily = np.sin(2 * np.pi * (hour[None] % 24 + phase) / 24)
+    weekend = (hour[None] // 24) % 7 >= 5
+    found = size * (world.daily * daily + world.weekend * weekend)
+    if world.wander:
+        shocks = rng.standard_normal((columns, len(hour))) * np.sqrt(1 - world.memory**2)
+        shocks[:, 0] /= np.sqrt(1 - world.memory**2)
+        found = found + world.wander * signal.lfilter([1.0], [1.0, -world.memory], shocks, axis=1)
+    return found
+
+
+def rows_of(world: World, rng: np.random.Generator, days: int) -> np.ndarray:
+    """Rows by hour, int64[hours]."""
+    hour = np.arange(days * 24)
+    cycle = 0.6 + 0.5 * np.sin(2 * np.pi * (hour - 8) / 24) if world.cycle else np.ones(len(hour))
+    return rng.poisson(np.maximum(world.rows * cycle, 20))
+
+
+def normal_counts(
+    rng: np.random.Generator, mean: np.ndarray, rows: np.ndarray, edges: np.ndarray, sd: float = 1.0
+) -> np.ndarray:
+    """Counts of normal values by hour, the missing cell last, int64[hours, edges + 2]."""
+    below = stats.norm.cdf((edges[None] - mean[:, None]) / sd)
+    ends = np.zeros((len(mean), 1)), np.ones((len(mean), 1))
+    p = np.clip(np.diff(np.concatenate((ends[0], below, ends[1]), axis=1)), 0, 1)
+    drawn = rng.multinomial(rows, p / p.sum(axis=1, keepdims=True))
+    return np.concatenate((drawn, np.zeros((len(mean), 1), np.int64)), axis=1)
+
+
+def edges_of(mean: np.ndarray, ranks: np.ndarray = RANKS) -> np.ndarray:
+    """Edges at ranks of a normal column whose mean moves over the hours."""
+    return mean.mean() + np.sqrt(1 + mean.var()) * stats.norm.ppf(ranks)
+
+
+def traffic(
+    world: World,
+    seed: int,
+    columns: int = 20,
+    days: int = 86,
+    *,
+    shift: float = 0.0,
+    since: int = 0,
+    ranks: np.ndarray = RANKS,
+    first: datetime = MONDAY,
+) -> tuple[list[ColumnHours], Hours]:
+    """Columns `c0`, `c1`, … of a world; the mean of `c0` moves by `shift` from an hour on."""
+    rng = np.random.default_rng(seed)
+    means, rows = means_of(world, rng, columns, days), rows_of(world, rng, days)
+    found = []
+    for place, mean in enumerate(means):
+        edges = edges_of(mean[: max(since, WEEK_HOURS)], ranks)
+        moved = mean.copy()
+        if place == 0:
+            moved[since:] += shift
+        cells = NumberCells(tuple(edges.tolist()))
+        found.append(ColumnHours(f"c{place}", cells, normal_counts(rng, moved, rows, edges)))
+    return found, Hours(first, days * 24)
+
+
+def category_column(
+    rng: np.random.Generator, shares: np.ndarray, rows: np.ndarray, name: str = "kind"
+) -> ColumnHours:
+    """A category column; shares float64[top] or float64[hours, top]."""
+    p = np.broadcast_to(shares, (len(rows), np.shape(shares)[-1]))
+    cells = CategoryCells(tuple(f"v{i}" for i in range(p.shape[1])))
+    counts = np.zeros((len(rows), cells.n_cells), np.int64)
+    counts[:, : p.shape[1]] = rng.multinomial(rows, p)
+    return ColumnHours(name, cells, counts)
+
+
+def part_of(columns: Sequence[ColumnHours], start: int, stop: int) -> list[ColumnHours]:
+    """Hours [start, stop) of all columns."""
+    return [
+        ColumnHours(one.name, one.cells, one.counts[start:stop], one.weight, one.segment)
+        for one in columns
+    ]
