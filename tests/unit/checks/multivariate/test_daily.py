@@ -77,3 +77,23 @@ def test_four_weeks_are_needed() -> None:
     assert judge(np.zeros(27), 0.1, n=2_000, m=2_000) == TooFew(
         27, 28, "accepted days with a classifier"
     )
+
+
+def test_a_history_that_wanders_says_less_than_the_same_days_shuffled() -> None:
+    rng = np.random.default_rng(4)
+    history = 2 * THEORY * wandering(rng, 56, 0.9)
+    today = history.mean() + 6 * THEORY
+    wandered, shuffled = judged(history, today), judged(rng.permutation(history), today)
+    assert wandered.spread > 1.05 * shuffled.spread
+    assert wandered.degrees < 4 < shuffled.degrees
+    assert wandered.p_value > 3 * shuffled.p_value
+
+
+def test_false_alarms_of_histories_that_wander_far() -> None:
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(3_000):
+        values = 3 * THEORY * wandering(rng, 29, 0.9)
+        found.append(judged(values[:-1], values[-1]).p_value)
+    for level in (0.05, 0.01, 0.001):
+        assert np.sum(np.array(found) <= level) <= stats.binom.ppf(0.999, len(found), level), level
