@@ -57,7 +57,9 @@ def fit_tails(surprise: Floats, week: Integers, draws: Integers) -> TailFits:
     mean = np.maximum((taken * above).sum(axis=1) / k, 1e-3)
     spread = (taken * (above - mean[:, None]) ** 2).sum(axis=1) / np.maximum(k - 1, 1)
     shape = np.clip(0.5 * (1 - mean**2 / np.maximum(spread, 1e-12)), -0.2, MOST_SHAPE)
-    return TailFits(threshold, mean, shape, k / n)
+    # A resample that drew only weeks without a window knows nothing: it says p = 1 everywhere.
+    threshold = np.where(n > 0, threshold, np.inf)
+    return TailFits(threshold, mean, shape, np.where(n > 0, k / np.maximum(n, 1.0), 1.0))
 
 
 def tail_curve(fits: TailFits, common_shape: Floats, least_shape: float = LEAST_SHAPE) -> Floats:
