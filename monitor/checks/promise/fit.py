@@ -83,8 +83,8 @@ def fit_seasonal(
     """The seasonal baseline of columns from whole weeks of `hours`.
 
     `accepted[key]` int64[k] names the weeks (from 0) that a column may be learned from; all without
-    it. Segments are learned for the day and the week only and moderated among themselves. A column
-    with fewer than 4 accepted weeks is withheld.
+    it. Weeks without a row of the column are left out. Segments are learned for the day and the week
+    only and moderated among themselves. A column with fewer than 4 weeks left is withheld.
     """
     options = options or FitOptions()
     groups = [[c for c in columns if not c.segment], [c for c in columns if c.segment]]
@@ -148,17 +148,20 @@ def _learn(column: ColumnHours, hours: Hours, weeks: Integers, options: FitOptio
     learning_weeks = np.asarray(weeks, np.int64)
     counts = column.counts[: hours.n_weeks * WEEK_HOURS].astype(np.float64)
     counts[hours.without[: len(counts)]] = 0.0
-    by_week = counts.reshape(hours.n_weeks, WEEK_HOURS, -1)[learning_weeks]
+    by_week = counts.reshape(hours.n_weeks, WEEK_HOURS, column.cells.n_cells)[learning_weeks]
+    # A week before the column existed teaches nothing, and resamples that draw it would be empty.
+    held = by_week.any(axis=(1, 2))
+    learning_weeks, by_week = learning_weeks[held], by_week[held]
     layout = CellOrder.of(column.is_number, by_week.sum(axis=(0, 1)).astype(np.int64))
     by_week = np.ascontiguousarray(by_week[:, :, layout.order])
     slots = {
         season: _by_week(hours.slots(season), hours, learning_weeks) for season in options.seasons
     }
-    if len(learning_weeks) < MIN_WEEKS or not by_week.any():
+    if len(learning_weeks) < MIN_WEEKS:
         season, totals = Season.NONE, by_week.sum(axis=(0, 1))[None, :]
-        return _Learning(_described(column, season, layout, totals, weeks))
+        return _Learning(_described(column, season, layout, totals, learning_weeks))
     season, of_week = choose_season(by_week, slots)
-    learning = _Learning(_described(column, season, layout, of_week.sum(axis=0), weeks))
+    learning = _Learning(_described(column, season, layout, of_week.sum(axis=0), learning_weeks))
     if learning.column.column_class is not ColumnClass.CALENDAR:
         excluded = _by_week(hours.without, hours, learning_weeks)
         held_out = _HeldOut(by_week, of_week, slots[season], excluded, season)
@@ -358,8 +361,6 @@ def _class_by_wobble(column: SeasonalColumn, place: int, table: Calibrations) ->
 def _withheld(column: SeasonalColumn, place: int, table: Calibrations) -> str:
     if len(column.weeks) < MIN_WEEKS:
         return f"{len(column.weeks)} healthy weeks, {MIN_WEEKS} needed"
-    if column.n == 0:
-        return "no rows in the healthy weeks"
     if column.column_class is ColumnClass.CONTEXT:
         tau = table.tau[place, View.OMNIBUS, DAILY]
         return f"its level wanders by itself (wobble {tau:.2g} PSI a degree of freedom a day)"

@@ -81,7 +81,7 @@ def tail_curve(fits: TailFits, common_shape: Floats, least_shape: float = LEAST_
 
 
 def p_on_curve(curves: Floats, place: Integers, surprise: Floats) -> Floats:
-    """p-values float64[r] of surprises; `place` int64[r]: each one's row of curves float64[m, grid].
+    """p-values float64[r]; `place` int64[r] is each surprise's row of the curves float64[m, grid].
 
     Beyond the grid the curve's last value holds: p is then too large, never too small.
     """
