@@ -57,7 +57,7 @@ def upgrade() -> None:
         sa.Column("last_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("until_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("leading", sa.Text(), nullable=False),
+        sa.Column("leading_column", sa.Text(), nullable=False),
         sa.Column("body", postgresql.JSONB(astext_type=Text()), nullable=False),
         sa.Column("context", postgresql.JSONB(astext_type=Text()), nullable=True),
         sa.Column("verdict", sa.Text(), nullable=True),

@@ -147,7 +147,7 @@ def _values(one: StoredIncident) -> dict[str, Any]:
         "last_at": one.incident.last,
         "until_at": one.incident.until,
         "closed_at": one.closed_at,
-        "leading": one.leading,
+        "leading_column": one.leading,
         "body": {
             "columns": {name: _episode(part) for name, part in one.incident.columns.items()},
             "told": None if one.told is None else list(one.told),
@@ -177,7 +177,7 @@ def _stored(row: Any) -> StoredIncident:
         leg=row.leg,
         open=row.state == "open",
         incident=Incident(row.opened_at, columns, row.id),
-        leading=row.leading,
+        leading=row.leading_column,
         context=row.context,
         told=None if body["told"] is None else tuple(body["told"]),
         quiet=body["quiet"],

@@ -44,7 +44,7 @@ incident = Table(
     when("last_at"),
     when("until_at"),
     when("closed_at", nullable=True),
-    Column("leading", Text, nullable=False),
+    Column("leading_column", Text, nullable=False),
     Column("body", JSONB, nullable=False),
     Column("context", JSONB),
     Column("verdict", Text),

@@ -52,9 +52,13 @@ def seasonal_of_week(
 
 
 def newest_seasonal(
-    connection: Connection, project_id: int, model_id: int, leg: str
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    leg: str,
+    before: datetime | None = None,
 ) -> StoredSeasonal | None:
-    """The baseline of the newest week."""
+    """The baseline of the newest week, of those that began before a moment."""
     row = seasonal_baseline.c
     query = (
         sa.select(seasonal_baseline)
@@ -62,6 +66,8 @@ def newest_seasonal(
         .order_by(row.week_start.desc())
         .limit(1)
     )
+    if before is not None:
+        query = query.where(row.week_start < before)
     found = connection.execute(query).one_or_none()
     return None if found is None else _stored(found)
 

@@ -10,8 +10,13 @@ _LONGEST_NAME = 60
 
 
 def percent(value: float) -> str:
-    """A share in per cent, e.g. `75 %`, `0.4 %`."""
-    return f"{_plain(100 * value)} %"
+    """A share in per cent, e.g. `75 %`, `0.4 %`; less than a hundredth of one is `0 %`."""
+    return f"{_plain(100 * value) if abs(value) >= 1e-4 else 0} %"
+
+
+def p_value(value: float) -> str:
+    """A p-value, e.g. `p = 0.0012`; what is next to nothing as `p < 1e-16`."""
+    return f"p = {value:.2g}" if value >= 1e-16 else "p < 1e-16"
 
 
 def number(value: float) -> str:

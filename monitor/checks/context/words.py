@@ -148,7 +148,7 @@ def contribution_sentences(
     if isinstance(result, ColumnDidNotMove):
         return [
             f"{shown} did not move visibly over all segments "
-            f"(p = {phrases.number(result.p_value)}, n = {phrases.count(result.n)}, "
+            f"({phrases.p_value(result.p_value)}, n = {phrases.count(result.n)}, "
             f"reference {phrases.count(result.n_reference)})."
         ]
     sure = [one for one in result.top if _excludes_zero(one.share)]
@@ -270,7 +270,7 @@ def _slice(one: Slice) -> str:
     )
     return (
         f"The rows are consistent with a change in the slice {phrases.name(one.label)}: on the "
-        f"half kept for confirmation, {told}, p = {phrases.number(one.p_confirmed)}."
+        f"half kept for confirmation, {told}, {phrases.p_value(one.p_confirmed)}."
     )
 
 

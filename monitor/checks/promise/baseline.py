@@ -42,7 +42,7 @@ class Calibration(IntEnum):
     """How a statistic becomes a p-value."""
 
     NONE = 0  # not tested
-    TAIL = 1  # fitted tail, with the chi-square tail as a floor at 1 h and 6 h
+    TAIL = 1  # fitted tail, with the nominal tail as a floor: 1 h, 6 h, cells, segments
     TAIL_ALONE = 2  # fitted tail
     FEW = 3  # fewer than 40 windows: F(1, windows + 8) with moderated wobble
     REGULAR = 4  # calendar columns: binomial tail of rows with another value
@@ -123,3 +123,26 @@ class SeasonalBaseline:
     def withheld(self) -> dict[str, str]:
         """Columns without the promise and why; segments are left out."""
         return {one.name: one.withheld for one in self.columns if one.withheld and not one.segment}
+
+
+def carried_over(made: SeasonalBaseline, before: SeasonalBaseline) -> SeasonalBaseline:
+    """`made`, with what `before` knew of columns that have too few healthy weeks now.
+
+    A column whose incidents nobody judges would else lose its yardstick and fall silent.
+    """
+    columns, places = list(made.columns), []
+    for place, one in enumerate(made.columns):
+        known = before.place.get(one.key)
+        if len(one.weeks) >= MIN_WEEKS or known is None or not before.columns[known].available:
+            continue
+        columns[place] = before.columns[known]
+        places.append((place, known))
+    if not places:
+        return made
+    new, old = (list(each) for each in zip(*places, strict=True))
+    tables = {}
+    for name in ("kind", "tau", "spread", "ratio", "degrees", "curves"):
+        table = getattr(made.calibrations, name).copy()
+        table[new] = getattr(before.calibrations, name)[old]
+        tables[name] = table
+    return SeasonalBaseline(tuple(columns), Calibrations(**tables))

@@ -51,6 +51,8 @@ FEWEST_WINDOWS = 4
 PRIOR_WINDOWS = 8
 MIN_INDEPENDENT = 20
 FLOORED = (HOURLY, SIX_HOURS)
+_TESTED = (ColumnClass.ROW,)
+"""Segments of a calendar or context column say nothing that all its requests don't."""
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,16 @@ def fit_seasonal(
     only and moderated among themselves. A column with fewer than 4 weeks left is withheld.
     """
     options = options or FitOptions()
-    groups = [[c for c in columns if not c.segment], [c for c in columns if c.segment]]
-    fitted = [_fit_group(group, hours, accepted or {}, options) for group in groups if group]
+    whole = [one for one in columns if not one.segment]
+    weeks = accepted or {}
+    fitted = [_fit_group(whole, hours, weeks, options)] if whole else []
+    rows = {one.name for part in fitted for one in part.columns if one.column_class in _TESTED}
+    inside = [one for one in columns if one.segment and (one.name in rows or not whole)]
+    if inside:
+        fitted.append(_fit_group(inside, hours, weeks, options))
     if not fitted:
         raise AssertionError("there is no column to learn")
-    return together([*fitted, *_indicators(fitted[0], groups[0], hours, accepted or {}, options)])
+    return together([*fitted, *_indicators(fitted[0], whole, hours, weeks, options)])
 
 
 def _indicators(
@@ -306,8 +313,9 @@ def _fill(
         table.degrees[at] = wobble.n_independent
     if tails:
         common = np.mean([one.shape for one in tails.values()], axis=0)
-        kind = Calibration.TAIL if scale in FLOORED else Calibration.TAIL_ALONE
         for place, fits in tails.items():
+            floored = scale in FLOORED or view is View.CELL or learned[place].column.segment
+            kind = Calibration.TAIL if floored else Calibration.TAIL_ALONE
             table.kind[place, view, scale] = kind
             table.curves[place, view, scale] = tail_curve(fits, common, options.least_shape)
     few = [place for place in wobbles if place not in tails]

@@ -29,8 +29,8 @@ from monitor.checks.promise.baseline import ColumnClass, SeasonalBaseline
 from monitor.checks.promise.expect import shares_of
 from monitor.checks.promise.hours import HOUR, WEEK_HOURS
 from monitor.checks.promise.incidents import Incident
-from monitor.checks.slice_counts import coarse_column
-from monitor.checks.slices import SliceRows, SliceSearch, SliceStatistic, worst_slices
+from monitor.checks.slice_counts import SliceStatistic, coarse_column
+from monitor.checks.slices import MAX_COLUMNS, SliceRows, SliceSearch, worst_slices
 from monitor.deployment import Tags
 from monitor.jobs.base import JobContext
 from monitor.jobs.promise.moved import moved_column
@@ -67,12 +67,12 @@ class Describer:
         findings = Findings(
             start=incident.opened,
             window=timedelta(hours=strongest.scale),
-            output=_explained(rows),
+            output=_explained(rows, self._of_class(ColumnClass.CALENDAR)),
             changed_at={name: part.first for name, part in incident.columns.items()},
             tags=changes,
             contributions=self._contributions(incident.leading, end),
             clock=self._clock(incident, end),
-            slices=_slices(rows, self.binning, self.seen),
+            slices=self._slices(rows),
         )
         said = [
             *(one["sentence"] for one in moved if one),
@@ -137,8 +137,11 @@ class Describer:
         found = {}
         stop = (end - self.seen.hours.first) // HOUR
         for key in self.context.contract.segment_keys():
-            mine = [one for one in self.seen.columns if one.name == column
-                    and one.segment.startswith(f"{key[0]}=") and "," not in one.segment]  # fmt: skip
+            mine = [
+                one
+                for one in self.seen.columns
+                if one.name == column and is_value_of(one.segment, key[0])
+            ]
             if len(key) != 1 or len(mine) < 2 or stop <= WEEK_HOURS:
                 continue
             now = slice(max(0, stop - 24), stop)
@@ -150,6 +153,27 @@ class Describer:
                     [one.segment for one in mine], reference, current, seed=SEED
                 )
         return found
+
+    def _of_class(self, *classes: ColumnClass) -> frozenset[str]:
+        known = self.baseline.columns if self.baseline is not None else ()
+        return frozenset(one.name for one in known if one.column_class in classes)
+
+    def _slices(self, rows: SampledRows | None) -> SliceSearch | TooFew | Failed | None:
+        """Slices of row columns only: a day's weather and weekday always differ from a fortnight's."""
+        if rows is None:
+            return None
+        by_name = {one.name: one for one in self.seen.columns if not one.segment}
+        wanted = self._of_class(ColumnClass.ROW) & by_name.keys()
+        kept = [place for place, name in enumerate(rows.names) if name in wanted][:MAX_COLUMNS]
+        if not kept:
+            return None
+        coarse = [
+            coarse_column(name, by_name[name].cells, by_name[name].counts.sum(axis=0))
+            for name in (rows.names[place] for place in kept)
+        ]
+        current = SliceRows(rows.current.cells[kept], rows.current.hashes)
+        reference = SliceRows(rows.reference.cells[kept], rows.reference.hashes)
+        return worst_slices(coarse, current, reference, SliceStatistic.SHARE)
 
     def _clock(self, incident: Incident, end: datetime) -> ClockCheck | None:
         """Asked when three columns moved together: one moved clock moves them all."""
@@ -173,6 +197,11 @@ class Describer:
         return found if isinstance(found, ClockCheck) else None
 
 
+def is_value_of(segment: str, column: str) -> bool:
+    """Whether a segment is one value of one column."""
+    return segment.startswith(f"{column}=") and ", " not in segment
+
+
 def _slots_of_week(n_slots: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The slot of each hour of the week, int64[168]."""
     week = np.arange(WEEK_HOURS)
@@ -181,7 +210,7 @@ def _slots_of_week(n_slots: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 
 def _explained(
-    rows: SampledRows | None,
+    rows: SampledRows | None, left_out: frozenset[str]
 ) -> OutputMoved | OutputDidNotMove | TooFew | Failed | None:
     if rows is None or rows.output_name is None or not rows.names:
         return None
@@ -190,22 +219,6 @@ def _explained(
         SampledColumn(name, rows.reference.cells[place][then], rows.current.cells[place][now],
                       rows.cells[place].n_cells)
         for place, name in enumerate(rows.names)
+        if name not in left_out
     ]  # fmt: skip
     return explain_output(columns, rows.reference.output[then], rows.current.output[now], seed=SEED)
-
-
-def _slices(
-    rows: SampledRows | None, binning: StoredBinning, seen: ModelHours
-) -> SliceSearch | TooFew | Failed | None:
-    if rows is None or not rows.names:
-        return None
-    by_name = {one.name: one for one in seen.columns if not one.segment}
-    coarse = [
-        coarse_column(name, binning.binning.views[name], by_name[name].counts.sum(axis=0))
-        for name in rows.names
-        if name in by_name
-    ][:30]
-    kept = [place for place, name in enumerate(rows.names) if name in by_name][:30]
-    current = SliceRows(rows.current.cells[kept], rows.current.hashes)
-    reference = SliceRows(rows.reference.cells[kept], rows.reference.hashes)
-    return worst_slices(coarse, current, reference, SliceStatistic.SHARE)

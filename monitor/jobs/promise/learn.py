@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from monitor.checks.promise.baseline import GOOD_WEEKS, MIN_WEEKS, SeasonalBaseline
+from monitor.checks.promise.baseline import GOOD_WEEKS, MIN_WEEKS, SeasonalBaseline, carried_over
 from monitor.checks.promise.fit import fit_seasonal
 from monitor.checks.promise.hours import WEEK_HOURS, Hours
 from monitor.checks.promise.scales import DAILY
@@ -44,8 +44,12 @@ def learn_week(
     incidents: Sequence[StoredIncident],
     week_start: datetime,
     binning_id: int,
+    before: SeasonalBaseline | None = None,
 ) -> StoredSeasonal:
-    """The baseline for the week that begins where `history` ends; history holds whole weeks."""
+    """The baseline for the week that begins where `history` ends; history holds whole weeks.
+
+    `before` is the week before's: columns with too few healthy weeks keep what it knew of them.
+    """
     lessons = lessons_of(history, incidents)
     n_weeks = history.hours.n_weeks
     if n_weeks < MIN_WEEKS:
@@ -53,12 +57,14 @@ def learn_week(
         return StoredSeasonal(week_start, binning_id, None, (), summary)
     baseline = fit_seasonal(history.columns, history.hours, accepted=lessons.accepted)
     used = sorted({week for one in baseline.columns for week in one.weeks})
+    if before is not None:
+        baseline = carried_over(baseline, before)
     weeks = tuple(history.hours.end_of(week * WEEK_HOURS - 1) for week in used)
     return StoredSeasonal(week_start, binning_id, baseline, weeks, summary_of(baseline, lessons))
 
 
 def lessons_of(history: ModelHours, incidents: Sequence[StoredIncident]) -> Lessons:
-    """Healthy weeks of every column: at most 8, ending two weeks ago where history is long enough."""
+    """Healthy weeks of every column: at most 8, ending two weeks ago if history is long enough."""
     n = history.hours.n_weeks
     last = n if n <= GOOD_WEEKS else max(GOOD_WEEKS, n - GUARD_WEEKS)
     candidates = np.arange(last)

@@ -23,7 +23,7 @@ HOURS = 24
 def moved_column(
     baseline: SeasonalBaseline, seen: ModelHours, column: str, end: datetime
 ) -> dict[str, Any] | None:
-    """The last 24 hours of a column against what its baseline expects of them; None without rows."""
+    """A column's last 24 hours against what its baseline expects of them; None without rows."""
     place = baseline.place.get(("", column))
     mine = {one.key: one for one in with_indicators(seen.columns, baseline.place)}
     stop = (end - seen.hours.first) // HOUR

@@ -55,7 +55,7 @@ class ModelHours:
     def serving(self, start: int, stop: int) -> tuple[int, ...]:
         """Deployments that served in hours [start, stop)."""
         there = np.flatnonzero(self.requests[max(start, 0) : stop].sum(axis=0))
-        return tuple(number for number, was in zip(self.deployment_ids, there, strict=True) if was)
+        return tuple(self.deployment_ids[place] for place in there)
 
 
 def load_hours(

@@ -40,6 +40,7 @@ from monitor.store.locks import incidents_locked
 from monitor.store.seasonal import (
     StoredSeasonal,
     first_profiled_hour,
+    newest_seasonal,
     save_seasonal,
     seasonal_of_week,
 )
@@ -158,7 +159,11 @@ def _learned(run: _Run, week_start: datetime, first: datetime) -> StoredSeasonal
     stop = run.hour(week_start)
     history = run.seen.part(stop - weeks * WEEK_HOURS, stop) if stop > 0 else run.seen.part(0, 0)
     incidents = list(run.book.incidents.values())
-    made = learn_week(history, incidents, week_start, run.binning.id)
+    before = newest_seasonal(run.connection, project, model, LIVE_LEG, week_start)
+    usable = before if before is not None and before.binning_id == run.binning.id else None
+    made = learn_week(
+        history, incidents, week_start, run.binning.id, usable.baseline if usable else None
+    )
     save_seasonal(run.connection, project, model, LIVE_LEG, made)
     return made
 
