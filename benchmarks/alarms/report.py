@@ -8,32 +8,34 @@ from typing import Any
 
 from rich.console import Console
 
-from benchmarks.alarms import ours
 from benchmarks.alarms.contest import Contest, Entry
 from benchmarks.alarms.metrics import WITHIN_HOURS, Delays, Rate
 from benchmarks.alarms.months import SHIFT_SD, WorldOutcome
 from benchmarks.alarms.shifts import SHIFTS
 from benchmarks.table import show
 
+P_VALUES = "Held-out p-values below, in percent (! beyond binomial limit, !! months agree)"
+
 
 def show_worlds(console: Console, outcomes: Sequence[WorldOutcome]) -> None:
     """False incidents, availability and the shifted column of each world."""
     for one in outcomes:
         console.print(f"{one.name}: {one.tells}", highlight=False)
-    headers = ("world", "months", "false/month", "95 % upper", "ratio", "bar", "", "s/month")
+    headers = ("world", "months", "false/month", "95 % upper", "ratio", "bar", "", "CPU s")
     title = "False incidents where nothing is wrong"
     show(console, title, headers, [_promise_row(one) for one in outcomes])
     headers = ("world", "open h", "24 h merge", "available", "found", "median h", "mean delay h")
-    title = f"Open hours and plainly merged incidents a month; one column by +{SHIFT_SD:g} sd"
+    title = f"Besides, a month; and a shift (+{SHIFT_SD:g} sd, or the file's)"
     show(console, title, headers, [_beside_row(one) for one in outcomes])
-    headers = ("world", *(f"{word} {what}" for word in _scales(outcomes) for what in ("1%", ".1%")))
-    rows = [(one.name, *_exceedance_cells(one)) for one in outcomes]
-    show(console, "Held-out p-values below, in percent (! beyond chance)", headers, rows)
+    rows = [(one.name, *_exceedance_cells(one)) for one in outcomes if one.has_tests]
+    if rows:
+        scales = outcomes[0].months[0].tests
+        headers = ("world", *(f"{word} {what}" for word in scales for what in ("1%", ".1%")))
+        show(console, P_VALUES, headers, rows)
 
 
 def _promise_row(one: WorldOutcome) -> tuple[str, ...]:
     rate = one.rate
-    verdict = "" if one.bar is None else "held" if rate.promise_ratio <= one.bar else "NOT held"
     return (
         one.name,
         str(len(one.months)),
@@ -41,9 +43,17 @@ def _promise_row(one: WorldOutcome) -> tuple[str, ...]:
         f"{rate.upper95:.3f}",
         f"{rate.promise_ratio:.2f}",
         "" if one.bar is None else f"≤ {one.bar:g}",
-        verdict,
+        _verdict(one),
         f"{one.mean('seconds'):.2f}",
     )
+
+
+def _verdict(one: WorldOutcome) -> str:
+    if one.bar is None:
+        return ""
+    if one.rate.promise_ratio <= one.bar:
+        return "held"
+    return "too few months" if Rate(0, len(one.months)).upper95 > one.bar else "NOT held"
 
 
 def _beside_row(one: WorldOutcome) -> tuple[str, ...]:
@@ -61,15 +71,12 @@ def _beside_row(one: WorldOutcome) -> tuple[str, ...]:
     )
 
 
-def _scales(outcomes: Sequence[WorldOutcome]) -> list[str]:
-    return list(outcomes[0].months[0].tests) if outcomes else []
-
-
 def _exceedance_cells(one: WorldOutcome) -> list[str]:
     cells = []
     for scale in one.months[0].tests:
-        for share, limit in one.exceedances(scale)[1]:
-            cells.append(f"{100 * share:.2f}{'!' if share > limit else ''}")
+        for found in one.exceedances(scale)[1]:
+            mark = "!" * (found.beyond_binomial + found.beyond_months)
+            cells.append(f"{100 * found.share:.2f}{mark}")
     return cells
 
 
@@ -155,15 +162,19 @@ def _world_json(one: WorldOutcome) -> dict[str, Any]:
         "share_available": round(one.mean("share_available"), 4),
         "shift": shift,
         "p_values": {scale: _tests_json(one, scale) for scale in one.months[0].tests},
-        "seconds_a_month": round(one.mean("seconds"), 3),
+        "cpu_seconds_a_month": round(one.mean("seconds"), 3),
     }
 
 
 def _tests_json(one: WorldOutcome, scale: str) -> dict[str, Any]:
     n, shares = one.exceedances(scale)
     found: dict[str, Any] = {"tests": n}
-    for level, (share, limit) in zip(ours.LEVELS, shares, strict=True):
-        found[f"below_{level:g}"] = {"share": _finite(share), "limit": _finite(limit)}
+    for one_level in shares:
+        found[f"below_{one_level.level:g}"] = {
+            "share": _finite(one_level.share),
+            "binomial_limit": _finite(one_level.limit),
+            "low_by_months": _finite(one_level.low),
+        }
     return found
 
 
