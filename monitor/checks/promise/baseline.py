@@ -79,6 +79,11 @@ class SeasonalColumn:
         """Baseline rows."""
         return int(self.totals.sum())
 
+    @property
+    def rows_a_day(self) -> float:
+        """Baseline rows of a day on average."""
+        return self.n / max(7 * len(self.weeks), 1)
+
 
 @dataclass(frozen=True, eq=False)
 class Calibrations:

@@ -85,8 +85,8 @@ def fit_seasonal(
     """The seasonal baseline of columns from whole weeks of `hours`.
 
     `accepted[key]` int64[k] names the weeks (from 0) that a column may be learned from; all without
-    it. Weeks without a row of the column are left out. Segments are learned for the day and the week
-    only and moderated among themselves. A column with fewer than 4 weeks left is withheld.
+    it. Weeks without a row of the column are left out. Segments are learned for the day and the
+    week only and moderated among themselves. A column with fewer than 4 weeks left is withheld.
     """
     options = options or FitOptions()
     whole = [one for one in columns if not one.segment]

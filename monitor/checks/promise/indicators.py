@@ -56,10 +56,12 @@ def least_cells_seen(observed: Floats, rows: Floats, usual: float) -> float:
     return least if least >= LEAST_CELLS else 0.0
 
 
-def stuck_p(observed: Floats, least: Floats) -> Floats:
+def stuck_p(observed: Floats, least: Floats, usual: Floats) -> Floats:
     """1 for a window that moves, 0 for one with fewer than half the cells of any healthy window.
 
-    Not a probability: no healthy window was near. In the first year that was tried no sound day of
-    weather came so low.
+    `usual` float64[r] are the rows of a healthy window: with less than half of them a window shows
+    fewer cells for that reason alone, and moves. Not a probability: no healthy window was near. In
+    the first year that was tried no sound day of weather came so low.
     """
-    return np.where((least > 0) & (cells_seen(observed) < least / 2), 0.0, 1.0)
+    judged = (least > 0) & (observed.sum(axis=1) >= usual / 2)
+    return np.where(judged & (cells_seen(observed) < least / 2), 0.0, 1.0)

@@ -169,7 +169,7 @@ def _p_values(
         effect = (t - df) / np.maximum(n, 1e-9)
         few = few_windows_p(t / df, n, table.tau[at], table.ratio[at], table.degrees[at])
     sampling = np.exp(-surprise)
-    stuck = stuck_p(windows.observed, np.where(kind == Calibration.STUCK, table.degrees[at], 0.0))
+    stuck = _stuck(baseline, windows, np.where(kind == Calibration.STUCK, table.degrees[at], 0.0))
     curves = table.curves[:, view, scale]
     tail = p_on_curve(curves, column, surprise)
     floored = np.maximum(tail, sampling)
@@ -185,6 +185,13 @@ def _p_values(
         default=1.0,
     )
     return p, effect
+
+
+def _stuck(baseline: SeasonalBaseline, windows: WindowRows, least: Floats) -> Floats:
+    if not least.any():
+        return np.ones(len(windows))
+    usual = np.array([one.rows_a_day for one in baseline.columns])[windows.column]
+    return stuck_p(windows.observed, least, usual)
 
 
 def few_windows_p(

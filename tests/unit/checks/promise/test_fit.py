@@ -156,7 +156,7 @@ def test_excluded_hours_are_not_learned_from():
 # because there is only one (at most 90 % in one cell overall).
 def test_a_column_that_the_hour_fixes_is_a_calendar_column():
     hours = Hours(MONDAY, 8 * 168, "Europe/Berlin")
-    days = CategoryCells(tuple("mo tu we th fr sa su".split()))
+    days = CategoryCells(("mo", "tu", "we", "th", "fr", "sa", "su"))
     counts = np.zeros((hours.n, days.n_cells), np.int64)
     counts[np.arange(hours.n), hours.hour_of_week // 24] = 300
     weekday = ColumnHours("weekday", days, counts)
@@ -225,7 +225,8 @@ def test_calibrations_by_scale_for_eight_weeks_and_for_four():
     column, hours = _number(MEANS[Season.HOUR]), Hours(MONDAY, 8 * 168)
     kinds = fit_seasonal([column], hours).calibrations.kind[0]
     assert (kinds[:, [HOURLY, SIX_HOURS]] == Calibration.TAIL).all()
-    assert (kinds[:, DAILY] == Calibration.TAIL_ALONE).all()
+    assert (kinds[: View.CELL, DAILY] == Calibration.TAIL_ALONE).all()
+    assert kinds[View.CELL, DAILY] == Calibration.TAIL  # cells must surprise by sampling too
     assert (kinds[:, WEEKLY] == Calibration.FEW).all()
     four = replace(column, counts=column.counts[: 4 * 168])
     table = fit_seasonal([four], Hours(MONDAY, 4 * 168)).calibrations
@@ -292,6 +293,19 @@ def test_segments_are_judged_by_day_and_week_and_learned_among_themselves():
                          accepted={segment.key: np.arange(3)})  # fmt: skip
     assert short.withheld == {}  # segments do not withhold the model's promise
     assert short.columns[1].withheld
+
+
+def test_segments_of_a_calendar_column_are_not_learned():
+    hours = Hours(MONDAY, 8 * 168)
+    days = CategoryCells(("mo", "tu", "we", "th", "fr", "sa", "su"))
+    counts = np.zeros((hours.n, days.n_cells), np.int64)
+    counts[np.arange(hours.n), hours.hour_of_week // 24] = 300
+    weekday = ColumnHours("weekday", days, counts)
+    inside = replace(weekday, segment="plan is free")
+    number = replace(_number(np.zeros(hours.n)), segment="plan is free")
+    baseline = fit_seasonal([weekday, inside, replace(number, segment=""), number], hours)
+    keys = [one.key for one in baseline.columns]
+    assert keys == [("", "weekday"), ("", "x"), ("plan is free", "x")]
 
 
 def test_the_same_seed_gives_the_same_baseline():
