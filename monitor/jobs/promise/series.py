@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta
 
 import numpy as np
 from sqlalchemy.engine import Connection
 
 from monitor.checks.promise.column import ColumnHours
 from monitor.checks.promise.hours import HOUR, Hours
-from monitor.contract import Alarms, Contract
-from monitor.holiday_days import holiday_days
+from monitor.contract import Contract
+from monitor.expected_days import expected_hours
 from monitor.jobs.base import JobContext
 from monitor.jobs.evaluate_rules import segment_text
 from monitor.jobs.plans.base import WATCHED_ROLES
-from monitor.profiles.arrays import Flags, Integers
+from monitor.profiles.arrays import Integers
 from monitor.profiles.binning import Binning
 from monitor.profiles.columns import CELLS
 from monitor.profiles.part import PartKind
@@ -88,24 +87,6 @@ def hours_of(contract: Contract, window: Window) -> Hours:
     n = (window.end - window.start) // HOUR
     excluded = expected_hours(contract.alarms, contract.time_zone, window.start, n)
     return Hours(window.start, n, contract.time_zone, excluded)
-
-
-def expected_hours(alarms: Alarms, zone: str, first: datetime, n: int) -> Flags:
-    """Hours of days that are expected to be different, bool[n]."""
-    if alarms.holidays is None and not alarms.expected_days:
-        return np.zeros(n, bool)
-    known, wanted = ZoneInfo(zone), frozenset(alarms.expected_days)
-    days: dict[date, bool] = {}
-    found = np.zeros(n, bool)
-    for place in range(n):
-        day = (first + place * HOUR).astimezone(known).date()
-        if day not in days:
-            country = alarms.holidays
-            days[day] = day in wanted or (
-                country is not None and day in holiday_days(country, day.year)
-            )
-        found[place] = days[day]
-    return found
 
 
 def watched_views(contract: Contract, binning: Binning) -> list[View]:
