@@ -21,6 +21,7 @@ from benchmarks.alarms.contest import (
     delay_of,
     false_rate,
     mean_open_hours,
+    owed_delay_of,
 )
 from benchmarks.alarms.metrics import Rate, tuned_threshold
 from benchmarks.alarms.peers.cache import StreamFile, cost_of, judge
@@ -29,6 +30,7 @@ from benchmarks.alarms.peers.verdicts import Verdicts, tune
 from benchmarks.alarms.scene import REFERENCE_DAYS, REFERENCE_HOURS, TEST_DAYS
 from benchmarks.alarms.shifts import SHIFTS
 from benchmarks.alarms.streams import Planted, Stream, compared, write_stream
+from monitor.profiles.arrays import Floats
 
 TUNE, JUDGE = "tune", "judge"
 NULL, SHIFTED = "null", "shifts"
@@ -64,11 +66,12 @@ class _Heard:
 
 @dataclass(frozen=True)
 class _OurMonth:
-    """Our clean alarms and own incidents by promise, and delays by promise and shift."""
+    """Our clean alarms and own incidents by promise, and by promise and shift the delay and
+    the delay owed to the shift."""
 
     alarms: Mapping[float, list[Alarm]]
     incidents: Mapping[float, int]
-    delays: Mapping[float, Mapping[str, float]]
+    delays: Mapping[float, Mapping[str, tuple[float, float]]]
 
 
 def compare(plan: Plan, tell: Tell) -> Contest:
@@ -143,10 +146,12 @@ def _peer_entry(
         heard.verdicts[one.name, JUDGE, NULL, seed].alarms(threshold) for seed in plan.judge_seeds
     ]
     delays: dict[str, list[float]] = {name: [] for name in SHIFTS}
-    for seed in plan.judge_seeds:
+    owed: dict[str, list[float]] = {name: [] for name in SHIFTS}
+    for seed, clean in zip(plan.judge_seeds, months, strict=True):
         alarms = heard.verdicts[one.name, JUDGE, SHIFTED, seed].alarms(threshold)
         for planted in heard.planted[seed]:
             delays[planted.shift.name].append(delay_of(planted, alarms))
+            owed[planted.shift.name].append(owed_delay_of(planted, alarms, clean))
     cost = {kind: float(np.mean(heard.costs[_run_name(one.run), kind])) for kind in (NULL, SHIFTED)}
     return Entry(
         name=one.name,
@@ -155,9 +160,14 @@ def _peer_entry(
         setting=setting,
         false_plain=false_rate(months),
         open_hours=mean_open_hours(months),
-        delays={name: np.array(hours) for name, hours in delays.items()},
+        delays=_arrays(delays),
+        owed_delays=_arrays(owed),
         cost=cost,
     )
+
+
+def _arrays(delays: Mapping[str, Sequence[float]]) -> dict[str, Floats]:
+    return {name: np.array(hours, np.float64) for name, hours in delays.items()}
 
 
 def _our_clean(
@@ -176,14 +186,17 @@ def _our_month(stream: Stream) -> _OurMonth:
     by_name = {one.name: one for one in counted}
     learned, alarms, incidents = _our_clean(stream, PROMISES)
     hours = hour_numbers(stream.clean)
-    delays: dict[float, dict[str, float]] = {promise: {} for promise in PROMISES}
+    delays: dict[float, dict[str, tuple[float, float]]] = {promise: {} for promise in PROMISES}
     for planted in stream.planted:
         column = recounted(by_name[planted.column], stream.values(planted), hours)
         for promise in PROMISES:
             ends = [
                 (planted.name, end) for _, end in learned.ends(learned.watch([column], promise))
             ]
-            delays[promise][planted.shift.name] = delay_of(planted, ends)
+            delays[promise][planted.shift.name] = (
+                delay_of(planted, ends),
+                owed_delay_of(planted, ends, alarms[promise]),
+            )
     return _OurMonth(alarms, incidents, delays)
 
 
@@ -200,6 +213,10 @@ def _our_entries(heard: _Heard) -> list[Entry]:
 
 def _our_entry(heard: _Heard, tuned: bool, promise: float) -> Entry:
     months = heard.our_months
+    by_shift = [
+        {name: [month.delays[promise][name][kind] for month in months] for name in SHIFTS}
+        for kind in (0, 1)
+    ]
     own = Rate(sum(month.incidents[promise] for month in months), len(months), promise)
     return Entry(
         name=ours.NAME,
@@ -208,8 +225,7 @@ def _our_entry(heard: _Heard, tuned: bool, promise: float) -> Entry:
         setting=f"promise {promise:g} a month",
         false_plain=false_rate([month.alarms[promise] for month in months]),
         open_hours=mean_open_hours([month.alarms[promise] for month in months]),
-        delays={
-            name: np.array([month.delays[promise][name] for month in months]) for name in SHIFTS
-        },
+        delays=_arrays(by_shift[0]),
+        owed_delays=_arrays(by_shift[1]),
         false_own=own,
     )

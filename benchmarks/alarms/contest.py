@@ -29,7 +29,8 @@ Alarm = tuple[str, float]
 class Entry:
     """One contestant in one form: as shipped, or tuned to one false incident a month.
 
-    `delays` by shift, float64[seeds]; `false_plain` counts by the 24 h merge that all share,
+    `delays` by shift, float64[seeds], `owed_delays` without alarms that the unshifted column raises
+    at the same moment; `false_plain` counts by the 24 h merge that all share,
     `false_own` by the contestant's own rule of incidents if it has one.
     """
 
@@ -40,6 +41,7 @@ class Entry:
     false_plain: Rate
     open_hours: float
     delays: Mapping[str, Floats]
+    owed_delays: Mapping[str, Floats]
     false_own: Rate | None = None
     cost: Mapping[str, float] = field(default_factory=dict)
 
@@ -52,6 +54,11 @@ class Entry:
     def all_delays(self) -> Delays:
         """Every shift and seed, in the order of the catalogue."""
         return Delays(np.concatenate(list(self.delays.values())))
+
+    @property
+    def all_owed_delays(self) -> Delays:
+        """The same, owed to the shift."""
+        return Delays(np.concatenate(list(self.owed_delays.values())))
 
 
 @dataclass(frozen=True)
@@ -111,3 +118,10 @@ def mean_open_hours(months: Sequence[Iterable[Alarm]]) -> float:
 def delay_of(planted: Planted, alarms: Iterable[Alarm]) -> float:
     """Hours until the shifted column alarms; alarms carry the column's name in its stream."""
     return first_delay((end for name, end in alarms if name == planted.name), planted.onset)
+
+
+def owed_delay_of(planted: Planted, alarms: Iterable[Alarm], clean: Iterable[Alarm]) -> float:
+    """The same without alarms that the column raises at that moment when it is not shifted either:
+    those are luck."""
+    anyway = {end for name, end in clean if name == planted.column}
+    return delay_of(planted, [(name, end) for name, end in alarms if end not in anyway])

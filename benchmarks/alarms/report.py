@@ -85,7 +85,7 @@ def show_contest(console: Console, contest: Contest) -> None:
     for tuned, title in ((False, "As shipped"), (True, "Tuned to 1 false incident a month in S3")):
         entries = [one for one in contest.entries if one.tuned is tuned]
         headers = (
-            "contestant", "false/month", "95 % upper", "open h", "mean delay h",
+            "contestant", "false/month", "95 % upper", "open h", "mean delay h", "owed",
             *(f"≤ {hours:g} h" for hours in WITHIN_HOURS),
         )  # fmt: skip
         show(console, title, headers, [_entry_row(one) for one in entries])
@@ -103,6 +103,7 @@ def _entry_row(one: Entry) -> tuple[str, ...]:
         f"{one.false.upper95:.2f}",
         f"{one.open_hours:.0f}",
         f"{delays.mean:.1f}",
+        f"{one.all_owed_delays.mean:.1f}",
         *(f"{delays.within(hours):.0%}" for hours in WITHIN_HOURS),
     )
 
@@ -215,6 +216,7 @@ def _entry_json(one: Entry) -> dict[str, Any]:
         "merged_24_hours_per_month": round(one.false_plain.per_month, 4),
         "open_hours_a_month": round(one.open_hours, 1),
         "mean_rmdt_hours": round(delays.mean, 2),
+        "mean_rmdt_owed_hours": round(one.all_owed_delays.mean, 2),
         "found_within": {f"{hours:g}": round(delays.within(hours), 4) for hours in WITHIN_HOURS},
         "rmdt_by_shift": _by_shift(one),
         "seconds_a_stream": {kind: round(cost, 2) for kind, cost in one.cost.items()},

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from benchmarks.alarms.binning import counted_rows, hour_numbers
-from benchmarks.alarms.contest import Contest, Entry, delay_of
+from benchmarks.alarms.contest import Contest, Entry, delay_of, owed_delay_of
 from benchmarks.alarms.file_months import run_file_month
 from benchmarks.alarms.metrics import (
     Delays,
@@ -236,7 +236,9 @@ def test_the_first_alarm_after_the_onset_counts() -> None:
     assert first_delay([90, 100, 130, 120], 100.5) == 19.5
     assert math.isnan(first_delay([90, 100], 100))
     planted = Planted(SHIFTS["mean_10"], "n01", 1400.0)
-    assert delay_of(planted, [("mean_25.n01", 1402), ("mean_10.n01", 1410)]) == 10
+    alarms = [("mean_25.n01", 1402), ("mean_10.n01", 1410), ("mean_10.n01", 1434)]
+    assert delay_of(planted, alarms) == 10
+    assert owed_delay_of(planted, alarms, [("n02", 1434), ("n01", 1410)]) == 34
 
 
 def test_a_paired_difference_covers_what_it_should() -> None:
@@ -282,12 +284,24 @@ def test_verdicts_alarm_as_shipped_or_at_a_threshold() -> None:
 
 
 def test_a_peer_is_tuned_to_one_incident_a_month() -> None:
-    """Three alarms two days apart: the two highest scores make one incident a month of two."""
+    """Alarms two days apart are incidents; an infinite score alarms at any threshold."""
     loud = _verdicts([("a", 24, 5.0, True), ("a", 72, 4.0, True), ("a", 144, 3.0, True)])
     quiet = _verdicts([("a", 24, 0.0, False), ("a", 72, 1.0, False), ("b", 480, math.inf, True)])
-    assert tune([loud, loud]) == 5.0
-    assert tune([loud, _verdicts([("a", 24, 0.0, False)])]) == 4.0
-    assert tune([quiet]) == math.inf
+    assert 4.0 < tune([loud, loud]) <= 5.0
+    assert 3.0 < tune([loud, _verdicts([("a", 24, -1.0, False)])]) <= 4.0
+    assert tune([loud, loud, loud, _verdicts([("a", 24, -1.0, False)])]) < 4.5
+    assert 1.0 < tune([quiet]) < 1.1
+
+
+def test_settings_run_one_by_one_are_chosen_among() -> None:
+    rows = [
+        ("a", 24, 1.0, True),
+        ("a", 72, 1.0, True),
+        ("a", 24, 2.0, False),
+        ("a", 72, 2.0, False),
+    ]
+    assert tune([_verdicts([*rows, ("", 0, 3.0, False)], exact=True)]) == 3.0
+    assert tune([_verdicts(rows, exact=True)]) == math.inf
 
 
 def test_a_peer_keeps_only_its_own_statistic() -> None:
@@ -306,7 +320,8 @@ def test_a_peer_keeps_only_its_own_statistic() -> None:
 
 def _entry(name: str, tuned: bool, delays: list[float]) -> Entry:
     rate = Rate(1, 2)
-    return Entry(name, "1", tuned, "", rate, 24.0, {"mean_10": np.array(delays)})
+    hours = {"mean_10": np.array(delays)}
+    return Entry(name, "1", tuned, "", rate, 24.0, hours, hours)
 
 
 def test_the_best_peer_is_the_quickest_tuned_one() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,11 @@ from monitor.profiles.arrays import Flags, Floats
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """One contestant on one stream: arrays of the same length."""
+    """One contestant on one stream: arrays of the same length.
+
+    `exact`: scores are settings, each run by itself; a row without a column says that its setting
+    was run.
+    """
 
     columns: np.ndarray
     ends: Floats
@@ -46,17 +49,24 @@ class Verdicts:
             chosen = self.scores == threshold
         else:
             chosen = self.scores >= threshold
+        chosen = chosen & (self.columns != "")
         return set(zip(self.columns[chosen].tolist(), self.ends[chosen].tolist(), strict=True))
 
 
 def tune(months: Sequence[Verdicts], allowed: float = 1.0) -> float:
-    """The threshold at which clean months show `allowed` false incidents on average."""
+    """The threshold at which clean months show at most `allowed` false incidents on average.
+
+    Where a score fails, the threshold lies just above it; where settings were run one by one, it is
+    the last one that passed. Infinity: never.
+    """
     scores = np.unique(np.concatenate([month.scores for month in months]))
-    candidates = scores[np.isfinite(scores)].tolist()
-    if not candidates:
-        return math.inf
+    scores = scores[np.isfinite(scores)]
 
     def rate_at(threshold: float) -> float:
         return false_rate([month.alarms(threshold) for month in months]).per_month
 
-    return tuned_threshold(candidates, rate_at, allowed)
+    passed = tuned_threshold(scores.tolist(), rate_at, allowed)
+    failed = scores[scores < passed]
+    if months[0].exact or not len(failed):
+        return passed
+    return float(np.nextafter(failed[-1], np.inf))

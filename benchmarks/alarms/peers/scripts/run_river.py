@@ -1,8 +1,9 @@
 """river's ADWIN and Page-Hinkley, row by row, reference rows first; one run for each setting.
 
-Numbers are standardised by their reference, words numbered by frequency there. The statistic names
-the detector; the score is -log10 of ADWIN's delta (shipped: 0.002), or Page-Hinkley's threshold
-(shipped: 50). A missing value is passed over.
+Words are numbered by frequency in the reference, and everything is standardised by it. The
+statistic names the detector; the score is -log10 of ADWIN's delta (shipped: 0.002), or
+Page-Hinkley's threshold (shipped: 50). A row without a column names a setting that was run. A
+missing value is passed over.
 """
 
 from importlib.metadata import version
@@ -17,6 +18,10 @@ THRESHOLDS = (50.0, 100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0)
 
 def judge(stream, result):
     """Every column with every setting."""
+    for delta in DELTAS:
+        result.add("", 0, "ADWIN", -np.log10(delta), False)
+    for threshold in THRESHOLDS:
+        result.add("", 0, "PageHinkley", threshold, False)
     for name in stream.names:
         values = encoded(stream, name)
         present = np.flatnonzero(np.isfinite(values))
@@ -47,7 +52,8 @@ def encoded(stream, name):
     reference, column = stream.reference[name], stream.frame[name]
     if name in stream.words:
         codes = {word: code for code, word in enumerate(reference.value_counts().index)}
-        return column.map(codes).fillna(len(codes)).to_numpy(np.float64)
+        column = column.map(codes).astype(float).fillna(len(codes))
+        reference = column.iloc[: stream.split]
     spread = reference.std() or 1.0
     return ((column - reference.mean()) / spread).to_numpy(np.float64)
 
