@@ -89,7 +89,8 @@ def compare(plan: Plan, tell: Tell) -> Contest:
         heard.our_months.append(_our_month(stream))
         tell(f"{JUDGE} seed {seed}")
     entries = [entry for one in plan.contestants for entry in _peer_entries(plan, one, heard)]
-    return Contest([*_our_entries(heard), *entries], ours.NAME, plan.seed)
+    ladder = [_our_entry(heard, False, promise) for promise in PROMISES]
+    return Contest([*_our_entries(heard), *entries], ours.NAME, plan.seed, ladder)
 
 
 def _hear_peers(

@@ -63,11 +63,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Contest:
-    """All entries, and how the best peer compares with ours."""
+    """All entries, and how the best peer compares with ours; `ladder`: ours at other promises."""
 
     entries: Sequence[Entry]
     our_name: str
     seed: int
+    ladder: Sequence[Entry] = ()
 
     @property
     def ours(self) -> Entry:

@@ -91,6 +91,9 @@ def show_contest(console: Console, contest: Contest) -> None:
         show(console, title, headers, [_entry_row(one) for one in entries])
         for one in entries:
             console.print(f"  {one.name} {one.version}: {one.setting}", highlight=False)
+    rows = [(one.setting, *_entry_row(one)[1:6]) for one in contest.ladder]
+    headers = ("promise", "false/month", "95 % upper", "open h", "mean delay h", "owed")
+    show(console, f"{contest.our_name} at other promises", headers, rows)
     _show_shifts(console, contest)
     _show_verdict(console, contest)
 
@@ -200,7 +203,11 @@ def contest_json(contest: Contest) -> dict[str, Any]:
             "high": round(difference.high, 2),
             "more_than_24_hours_sooner": contest.worse_than_a_peer,
         }
-    return {"contestants": [_entry_json(one) for one in contest.entries], "comparison": compared}
+    return {
+        "contestants": [_entry_json(one) for one in contest.entries],
+        "comparison": compared,
+        "other_promises": [_entry_json(one) for one in contest.ladder],
+    }
 
 
 def _entry_json(one: Entry) -> dict[str, Any]:
