@@ -9,8 +9,18 @@ from datetime import UTC, datetime
 import numpy as np
 from scipy import signal, stats
 
-from monitor.checks.promise.column import ColumnHours
-from monitor.checks.promise.hours import WEEK_HOURS, Hours
+from monitor.checks.promise.baseline import (
+    Calibration,
+    Calibrations,
+    ColumnClass,
+    SeasonalBaseline,
+    SeasonalColumn,
+)
+from monitor.checks.promise.column import CellOrder, ColumnHours
+from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
+from monitor.checks.promise.scales import N_SCALES
+from monitor.checks.promise.tail import GRID
+from monitor.checks.promise.views import N_VIEWS
 from monitor.profiles.cells import CategoryCells, NumberCells
 
 MONDAY = datetime(2024, 1, 1, tzinfo=UTC)
@@ -116,3 +126,28 @@ def part_of(columns: Sequence[ColumnHours], start: int, stop: int) -> list[Colum
         ColumnHours(one.name, one.cells, one.counts[start:stop], one.weight, one.segment)
         for one in columns
     ]
+
+
+def bare_baseline(
+    keys: Sequence[tuple[str, str]],
+    kind: np.ndarray | None = None,
+    weights: Sequence[float] | None = None,
+    classes: Sequence[ColumnClass] | None = None,
+) -> SeasonalBaseline:
+    """A baseline of (segment, column) keys without healthy weeks; `kind` int[columns, 4, 4]."""
+    n = len(keys)
+    layout = CellOrder.of(column_is_number=True, totals=np.array([10, 10, 10, 1]))
+    columns = tuple(
+        SeasonalColumn(
+            name, segment, weights[place] if weights else 1.0, Season.NONE, layout,
+            np.array([[10.0, 10, 10, 1]]), classes[place] if classes else ColumnClass.ROW, (0,),
+        )
+        for place, (segment, name) in enumerate(keys)
+    )  # fmt: skip
+    shape = (n, N_VIEWS, N_SCALES)
+    table = Calibrations(
+        np.full(shape, int(Calibration.TAIL), np.int64) if kind is None else kind,
+        np.zeros(shape), np.ones(shape), np.ones(shape), np.full(shape, 100.0),
+        np.tile(-GRID, (*shape, 1)),
+    )  # fmt: skip
+    return SeasonalBaseline(columns, table)
