@@ -30,6 +30,7 @@ USUAL_LABELS = (
     "segment",
     "deployment",
     "deployment_name",
+    "incident",
     "scope",
     "leg",
     "scale",

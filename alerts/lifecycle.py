@@ -188,22 +188,13 @@ def acknowledge(alert: Alert, by: str, at: datetime, comment: str = "") -> Alert
     )
 
 
-def close_by_hand(
-    alert: Alert, by: str, at: datetime, comment: str = ""
-) -> tuple[Alert, Transition]:
-    """A person ends the episode. The next breaching window opens a new one.
-
-    Raises AlertNotOpen unless the alert is pending or firing.
-    """
-    return close(alert, ResolvedReason.CLOSED_BY_HAND, at, by=by, comment=comment)
-
-
 def close(
     alert: Alert, reason: ResolvedReason, at: datetime, *, by: str | None = None, comment: str = ""
 ) -> tuple[Alert, Transition]:
-    """End the episode for a reason other than a measurement: superseded, model retired, ….
+    """End the episode for a reason other than a measurement: by hand, superseded, ….
 
-    Raises AlertNotOpen unless the alert is pending or firing.
+    The next breaching window opens a new one. Raises AlertNotOpen unless the alert is pending or
+    firing.
     """
     _require_open(alert, "closed")
     at = require_utc("at", at)

@@ -51,6 +51,7 @@ class ResolvedReason(StrEnum):
 
     RECOVERED = "recovered"
     CLOSED_BY_HAND = "closed_by_hand"
+    FALSE_ALARM = "false_alarm"
     SUPERSEDED = "superseded"
     MODEL_RETIRED = "model_retired"
     NO_LONGER_EVALUATED = "no_longer_evaluated"

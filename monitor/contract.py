@@ -222,10 +222,12 @@ class Baseline(_Frozen):
 class Alarms(_Frozen):
     """The promise about drift alarms, and the days that are expected to be different.
 
-    `holidays` is a country of the `holidays` package (US, DE) or a part of one (US-NY, DE-BY).
+    `classifier`: whether a daily classifier looks at all columns together. `holidays` is a country
+    of the `holidays` package (US, DE) or a part of one (US-NY, DE-BY).
     """
 
     false_incidents_a_month: float = Field(default=1.0, gt=0, le=30, allow_inf_nan=False)
+    classifier: bool = True
     holidays: str | None = None
     expected_days: tuple[date, ...] = ()
 

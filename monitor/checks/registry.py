@@ -45,6 +45,7 @@ class CheckEntry:
 
 _UP, _DOWN, _BOTH = Direction.HIGHER_IS_WORSE, Direction.LOWER_IS_WORSE, Direction.TWO_SIDED
 _COLUMNS = frozenset({PartKind.COLUMNS})
+_PAIRS = frozenset({PartKind.PAIRS})
 _LABELS = frozenset({PartKind.LABELS})
 _SERVING = frozenset({PartKind.SERVING})
 
@@ -73,6 +74,8 @@ CHECKS: tuple[CheckEntry, ...] = (
     *_column_entries(
         CheckName.VIOLATIONS, _COLUMNS, *((name, "share", _UP) for name in _VIOLATIONS)
     ),
+    CheckEntry(CheckName.DRIFT, "correlation", "correlation", _UP, _PAIRS, False, PROMISE_VERSION),
+    CheckEntry(CheckName.DRIFT, "classifier", "auc", _UP, frozenset(), False, PROMISE_VERSION),
     CheckEntry(CheckName.DRIFT, "seasonal", "psi", _UP, _COLUMNS, True, PROMISE_VERSION),
     *_column_entries(CheckName.CONTRAST, _COLUMNS, ("within_hours", "psi", _UP)),
     CheckEntry(CheckName.INCIDENT, "open", "columns", _UP, _COLUMNS, True, PROMISE_VERSION),

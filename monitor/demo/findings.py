@@ -12,6 +12,7 @@ from monitor.contract import ColumnRole, Contract
 from monitor.demo.deployments import DEPLOYMENTS
 from monitor.demo.evidence import alert_totals, month_qualities, surprising_contrasts, worst_drift
 from monitor.demo.fault import Fault, find_fault
+from monitor.demo.incidents import incident_totals
 from monitor.demo.plan import BodyKind
 from monitor.demo.sender import Counts
 from monitor.demo.summary import FaultFound, MonthQuality, Summary
@@ -51,6 +52,7 @@ def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
             connection, project, model, subjects.replayed, contract.time_zone, features
         )
         alerts = alert_totals(connection, project, work.verified)
+        incidents = incident_totals(connection, project, model, contract)
     lateness: timedelta = contract.lateness.profiles
     fault = find_fault(tests, features, lateness, made)
     return Summary(
@@ -64,6 +66,7 @@ def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
         alerts=alerts,
         seconds=sum(work.stages.values()),
         stages=work.stages,
+        incidents=incidents,
     )
 
 

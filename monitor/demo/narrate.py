@@ -7,7 +7,14 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from monitor.demo.sender import Counts
-from monitor.demo.summary import AlertTotals, ColumnDrift, FaultFound, MonthQuality, Summary
+from monitor.demo.summary import (
+    AlertTotals,
+    ColumnDrift,
+    FaultFound,
+    IncidentTotals,
+    MonthQuality,
+    Summary,
+)
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -24,6 +31,8 @@ def narrate(summary: Summary) -> Iterator[str]:
     yield from _quality(summary.months)
     yield from _drift(summary.drift)
     yield _fault(summary.fault, summary.contrasts)
+    if summary.incidents is not None:
+        yield from _incidents(summary.incidents)
     yield from _alerts(summary.alerts)
     yield f"All of it took {summary.seconds:.0f} seconds."
 
@@ -119,6 +128,21 @@ def _fault(fault: FaultFound | None, contrasts: int) -> str:
         f"{contrasts:,} contrasts were made, {fault.windows} windows show it. "
         f"The deployment's tags differ {others}."
     )
+
+
+def _incidents(told: IncidentTotals) -> Iterator[str]:
+    rate = "" if told.a_month is None else f", {told.a_month:.1f} in 30 days"
+    yield (
+        f"Drift incidents: {len(told.incidents)}{rate}. The promise (at most {told.promised:g} false"
+        f" ones a month in expectation, if coming weeks behave like those learned from) is"
+        f" {told.state}."
+    )
+    if told.withheld:
+        reasons = "; ".join(f"{name}: {why}" for name, why in sorted(told.withheld.items()))
+        yield f"The promise does not hold for {reasons}."
+    for one in told.incidents:
+        who = f", deployment {' and '.join(one.deployments)}" if one.deployments else ""
+        yield f"  {one.opened:%Y-%m-%d %H:%M} UTC {', '.join(one.columns)}{who}. {one.sentence}"
 
 
 def _alerts(alerts: AlertTotals) -> Iterator[str]:

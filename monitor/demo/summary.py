@@ -71,6 +71,52 @@ class AlertTotals:
 
 
 @dataclass(frozen=True)
+class IncidentTold:
+    """One drift incident: when it opened, its columns (the leading one first), the deployments that
+    it names, and the first sentence of what was seen."""
+
+    opened: datetime
+    columns: tuple[str, ...]
+    deployments: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class IncidentTotals:
+    """Drift incidents of the replay, and what the promise says at its end.
+
+    `promised` false incidents a month are allowed; `withheld` gives the columns that the promise
+    does not hold for, each with its reason; `days` were judged by learned weeks.
+    """
+
+    incidents: tuple[IncidentTold, ...]
+    days: float
+    promised: float
+    state: str
+    withheld: Mapping[str, str]
+
+    @property
+    def a_month(self) -> float | None:
+        """Incidents in 30 days, None when nothing was judged."""
+        return len(self.incidents) * 30 / self.days if self.days else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Its part of summary.json."""
+        return {
+            "count": len(self.incidents),
+            "a_month": None if self.a_month is None else round(self.a_month, 2),
+            "naming_a_deployment": sum(bool(one.deployments) for one in self.incidents),
+            "promise": {
+                "false_incidents_a_month": self.promised,
+                "state": self.state,
+                "judged_days": round(self.days, 1),
+                "withheld": dict(self.withheld),
+            },
+            "list": [{**asdict(one), "opened": _moment(one.opened)} for one in self.incidents],
+        }
+
+
+@dataclass(frozen=True)
 class Summary:
     """The whole result of one run. `contrasts` is how many could have named a fault."""
 
@@ -84,6 +130,7 @@ class Summary:
     alerts: AlertTotals
     seconds: float
     stages: Mapping[str, float]
+    incidents: IncidentTotals | None = None
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value of summary.json; moments are ISO 8601 in UTC."""
@@ -95,6 +142,7 @@ class Summary:
             "drift": [asdict(column) for column in self.drift],
             "contrasts": self.contrasts,
             "planted_fault": _fault(self.fault),
+            "incidents": None if self.incidents is None else self.incidents.as_json(),
             "alerts": {**asdict(self.alerts), "by_rule": dict(self.alerts.by_rule)},
             "seconds": round(self.seconds, 1),
             "stages": {name: round(seconds, 1) for name, seconds in self.stages.items()},

@@ -42,7 +42,12 @@ class Backtest:
 
 
 def upper_limit(events: int, months: float, confidence: float = 0.95) -> float:
-    """Exact Poisson upper limit of a rate a month: χ²_{2k+2}(confidence) / (2 · months)."""
+    """Exact Poisson upper limit of a rate a month: χ²_{2k+2}(confidence) / (2 · months).
+
+    Infinite when nothing was seen: 0 months.
+    """
+    if months <= 0:
+        return float("inf")
     return float(special.chdtri(2 * events + 2, 1 - confidence)) / 2 / months
 
 
@@ -77,7 +82,8 @@ def leave_one_week_out(
             below += [int((p <= level).sum()) for level in WATCHED_P]
         if progress is not None:
             progress(done + 1, len(weeks))
-    days = len(weeks) * 7 - float(hours.without[: hours.n_weeks * WEEK_HOURS].sum()) / 24
+    excluded = hours.without[: hours.n_weeks * WEEK_HOURS].reshape(-1, WEEK_HOURS)[weeks]
+    days = len(weeks) * 7 - float(excluded.sum()) / 24
     found = incidents_of(firings)
     return Backtest(days, found, upper_limit(len(found), days / 30), counted, tuple(below.tolist()))
 

@@ -1,4 +1,4 @@
-"""The smallest change that a window could have shown: silence is only worth something with it. Pure.
+"""The smallest change that a window could have shown: what its silence is worth. Pure.
 
 A location test of level α over n effective rows finds a shift of d standard deviations with 90 %
 certainty when d·√n >= z_crit + z_0.9 (textbook power of a z-test; d is in baseline deviations,

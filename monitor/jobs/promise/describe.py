@@ -159,7 +159,7 @@ class Describer:
         return frozenset(one.name for one in known if one.column_class in classes)
 
     def _slices(self, rows: SampledRows | None) -> SliceSearch | TooFew | Failed | None:
-        """Slices of row columns only: a day's weather and weekday always differ from a fortnight's."""
+        """Slices of row columns only: a day's weather always differs from a fortnight's."""
         if rows is None:
             return None
         by_name = {one.name: one for one in self.seen.columns if not one.segment}

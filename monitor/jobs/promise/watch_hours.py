@@ -7,19 +7,19 @@ backlog of months gives what the months themselves would have given.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.engine import Connection
 
 from monitor.calendar import local_week
-from monitor.checks.promise.baseline import MIN_WEEKS
+from monitor.checks.promise.baseline import MIN_WEEKS, SeasonalBaseline
 from monitor.checks.promise.budget import Budget
 from monitor.checks.promise.firing import Firing
 from monitor.checks.promise.governor import governor_factor
 from monitor.checks.promise.hours import HOUR, WEEK_HOURS
-from monitor.checks.promise.watch import Watched, watch
+from monitor.checks.promise.watch import watch
 from monitor.checks.registry import CheckName
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.check_windows import save_measurements
@@ -30,6 +30,7 @@ from monitor.jobs.promise.incident_book import IncidentBook
 from monitor.jobs.promise.learn import LOOK_BACK_WEEKS, learn_week
 from monitor.jobs.promise.measure import METHOD, measurement, seasonal_measurements
 from monitor.jobs.promise.series import ModelHours, load_hours
+from monitor.jobs.promise.together import DAY, Together
 from monitor.measurement import Measurement, TooFew
 from monitor.records import LIVE_LEG
 from monitor.store.baselines import StoredBinning, current_binning
@@ -60,6 +61,7 @@ class _Run:
     seen: ModelHours
     book: IncidentBook
     describe: Describer
+    together: Together
 
     def hour(self, moment: datetime) -> int:
         """Place of the hour that begins at a moment."""
@@ -106,7 +108,8 @@ def _judge(
     seen = load_hours(connection, context, binning, Window(begin, starts[-1] + HOUR))
     describe = Describer(connection, context, binning, seen)
     book = IncidentBook.load(connection, context, starts[0], describe)
-    run = _Run(connection, context, binning, seen, book, describe)
+    together = Together(connection, context, binning, seen)
+    run = _Run(connection, context, binning, seen, book, describe, together)
     by_week: dict[datetime, list[datetime]] = defaultdict(list)
     for start in starts:
         by_week[local_week(start, zone).start].append(start)
@@ -120,28 +123,54 @@ def _judge_week(
     run: _Run, week_start: datetime, first: datetime, starts: Sequence[datetime]
 ) -> list[Measurement]:
     learned = _learned(run, week_start, first)
-    ends = {run.hour(start) + 1 for start in starts}
-    if learned.baseline is None:
-        return list(_waiting(run, learned, ends))
     run.describe.baseline = learned.baseline
     low = max(0, run.hour(starts[0]) - WEEK_HOURS)
     part = run.seen.part(low, run.hour(starts[-1]) + 1)
-    near = {end - low for end in ends}
+    ends = {run.hour(start) + 1 - low for start in starts}
     budget = budget_of(run.connection, run.context, starts[0], len(part.deployment_ids) > 1)
-    watched = watch(learned.baseline, part.columns, part.hours, budget, since=min(near) - 1)
-    _keep_incidents(run, part, watched, near, budget)
-    return list(seasonal_measurements(run.context, part, learned.baseline, watched, near))
+    if learned.baseline is None:
+        _keep_incidents(run, part, (), ends, budget)
+        return list(_waiting(run, part, learned, ends))
+    since = min(ends) - 1
+    watched = watch(learned.baseline, part.columns, part.hours, budget, since=since)
+    joint = _judge_days(run, week_start, learned.baseline, starts, budget)
+    _keep_incidents(run, part, (*watched.firings, *joint), ends, budget)
+    return list(seasonal_measurements(run.context, part, learned.baseline, watched, ends))
+
+
+def _judge_days(
+    run: _Run,
+    week_start: datetime,
+    baseline: SeasonalBaseline,
+    starts: Sequence[datetime],
+    budget: Budget,
+) -> list[Firing]:
+    """Columns together, for every UTC day that ends with one of these hours."""
+    told, firings = [], []
+    incidents = list(run.book.incidents.values())
+    for start in starts:
+        end = start + HOUR
+        if end.hour or end - DAY < run.seen.hours.first:
+            continue
+        for one, firing in run.together.judge_day(
+            end - DAY, week_start, baseline, incidents, budget
+        ):
+            told.append(one)
+            firings += [firing] if firing is not None else []
+    # Stored at once: the weeks that follow in this run learn from these days.
+    save_measurements(run.connection, run.context, told)
+    return firings
 
 
 def _keep_incidents(
-    run: _Run, part: ModelHours, watched: Watched, ends: set[int], budget: Budget
+    run: _Run, part: ModelHours, fired: Iterable[Firing], ends: set[int], budget: Budget
 ) -> None:
     judged = sorted(ends)
     span = Window(part.hours.end_of(judged[0] - 2), part.hours.end_of(judged[-1] - 1))
     columns = sorted({one.name for one in part.columns if not one.segment})
     named = contrast_firings(run.connection, run.context, span, columns, budget.contrast_level)
     at: dict[datetime, list[Firing]] = defaultdict(list)
-    for firing in (*watched.firings, *named):
+    for firing in (*fired, *named):
         at[firing.end].append(firing)
     for end in judged:
         moment = part.hours.end_of(end - 1)
@@ -173,20 +202,28 @@ def budget_of(connection: Connection, context: JobContext, at: datetime, several
     promise = context.contract.alarms.false_incidents_a_month
     told = told_false(connection, context.project_id, context.model_id)
     governor = governor_factor(told, max(context.now, at), promise)
-    return Budget(promise=promise, contrast=several, governor=governor)
+    return Budget(
+        promise=promise,
+        contrast=several,
+        pairs=True,
+        classifier=context.contract.alarms.classifier,
+        governor=governor,
+    )
 
 
-def _waiting(run: _Run, learned: StoredSeasonal, ends: set[int]) -> Iterator[Measurement]:
+def _waiting(
+    run: _Run, part: ModelHours, learned: StoredSeasonal, ends: set[int]
+) -> Iterator[Measurement]:
     """Before there are enough healthy weeks, every column says so once a day."""
     known = len(learned.weeks) or int(str(learned.summary.get("waiting", "0")).split()[0])
     for end in sorted(ends):
-        moment = run.seen.hours.end_of(end - 1)
-        serving = run.seen.serving(end - DAY_HOURS, end)
+        moment = part.hours.end_of(end - 1)
+        serving = part.serving(end - DAY_HOURS, end)
         if moment.hour or not serving:
             continue
         span = Window(moment - timedelta(days=1), moment)
         outcome = TooFew(known, MIN_WEEKS, "healthy weeks of history")
-        for column in run.seen.columns:
+        for column in part.columns:
             if not column.segment:
                 yield measurement(
                     run.context, CheckName.DRIFT, METHOD, outcome, span, serving, column.name
