@@ -158,6 +158,31 @@ def resolve(
     typer.echo(f"Alert {number} is resolved by {done.resolved_by}.")
 
 
+@app.command("false-alarm")
+def false_alarm_(
+    number: Number, by: By = None, comment: Comment = "", project: KnownProject = "default"
+) -> None:
+    """Say that the drift incident an alert tells of was none; its open alerts end.
+
+    The incident's weeks are learned from, and the levels of the model's drift alarms go down for a
+    while. Only for alerts of drift incidents; end others with `alerts resolve`.
+    """
+    from monitor.store.hand_over import false_alarm
+
+    settings = settings_with_database()
+    with open_database() as engine:
+        project_id = find_project(engine, project)
+        done = false_alarm(
+            engine, project_id, number, login(by), comment, datetime.now(UTC), settings.public_url
+        )
+    judged = done.incident
+    typer.echo(f"Incident {judged.id} is judged as a false alarm by {judged.verdict_by}.")
+    for alert in done.ended:
+        typer.echo(f"Alert {alert} ended as a false alarm.")
+    if number not in done.ended:
+        typer.echo(f"Alert {number} was over already.")
+
+
 def _facts(found: Finding) -> dict[str, Any]:
     return {
         "number": found.id,

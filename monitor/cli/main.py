@@ -21,7 +21,8 @@ from monitor.errors import InferwatchError
 CANNOT_RUN = 2
 HELP = "Watches machine-learning models after deployment."
 MODULES = (
-    *("contract", "baseline", "alerts", "keys", "project", "explore"),
+    *("contract", "baseline", "alerts", "incidents", "promise", "backtest"),
+    *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),
 )
 """Files of commands in this folder, in the order of the help. Each has one of: `register(app)`,

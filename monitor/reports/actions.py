@@ -1,4 +1,4 @@
-"""What a person may do to an alert from a page: take it on, or close it by hand.
+"""What a person may do from a page: take an alert on, close it, say what an incident was.
 
 The same as the commands do, with the dashboard's rights: state, history and the message that is
 owed change in one transaction.
@@ -11,9 +11,16 @@ from datetime import datetime
 from sqlalchemy.engine import Engine
 
 from monitor.store.engine import Role
-from monitor.store.hand_over import MAX_COMMENT, MAX_NAME, acknowledge_alert, resolve_alert
+from monitor.store.hand_over import (
+    MAX_COMMENT,
+    MAX_NAME,
+    acknowledge_alert,
+    judge,
+    resolve_alert,
+)
+from monitor.store.incidents import Verdict
 
-__all__ = ["MAX_COMMENT", "MAX_NAME", "acknowledge", "close_by_hand"]
+__all__ = ["MAX_COMMENT", "MAX_NAME", "Verdict", "acknowledge", "close_by_hand", "judge_by_hand"]
 
 
 def acknowledge(
@@ -41,3 +48,21 @@ def close_by_hand(
     `public_url` is the address of the dashboard that links in the message begin with.
     """
     resolve_alert(engine, project_id, alert_id, by, comment, now, public_url, role=Role.DASHBOARD)
+
+
+def judge_by_hand(
+    engine: Engine,
+    project_id: int,
+    incident: int,
+    verdict: Verdict,
+    by: str,
+    comment: str,
+    now: datetime,
+    public_url: str,
+) -> None:
+    """A person says what an incident was; a false alarm ends its open alerts as well.
+
+    Raises ConfigurationError when name or comment can't be used, UnknownSubject without such an
+    incident.
+    """
+    judge(engine, project_id, incident, verdict, by, comment, now, public_url, role=Role.DASHBOARD)

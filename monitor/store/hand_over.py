@@ -1,4 +1,4 @@
-"""What people do to alerts and rules: acknowledge, resolve, put other rules in force.
+"""What people do to alerts, incidents and rules: acknowledge, resolve, judge, put rules in force.
 
 Each is one transaction that holds the project's alert lock: the state, its transition and the
 message it owes are stored together or not at all.
@@ -16,9 +16,9 @@ from sqlalchemy.engine import Connection, Engine
 from alerts.channels.registry import CHANNELS
 from alerts.config import AlertConfig, read_alert_config
 from alerts.grouping import Group, group
-from alerts.lifecycle import acknowledge, close_by_hand, close_without_rule
+from alerts.lifecycle import acknowledge, close, close_without_rule
 from alerts.messages import render
-from alerts.model import Alert, AlertState, Transition
+from alerts.model import Alert, AlertState, ResolvedReason, Transition
 from monitor.errors import ConfigurationError, Problem
 from monitor.store.alert_book import (
     KnownAlerts,
@@ -34,6 +34,7 @@ from monitor.store.alert_book import (
     save_transitions,
 )
 from monitor.store.engine import Role, transaction
+from monitor.store.incidents import StoredIncident, Verdict, judge_incident
 from monitor.store.tables import alert as alert_table
 from monitor.store.tables import alert_config, alert_transition
 
@@ -48,6 +49,14 @@ class AppliedRules:
 
     version: int
     closed: int
+
+
+@dataclass(frozen=True)
+class JudgedIncident:
+    """An incident with its verdict, and the numbers of the alerts that ended with it."""
+
+    incident: StoredIncident
+    ended: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -100,14 +109,93 @@ def resolve_alert(
     act = _Act(*_checked(by, comment), now, public_url)
     with transaction(engine, project_id, role) as connection:
         lock_alerts(connection, project_id)
-        before, rule, version = find_alert(connection, project_id, number)
-        after, closing = close_by_hand(before, act.by, act.now, act.comment or "")
-        rules = rules_in_force(connection, project_id)
-        if rules is None or rules.config.rule(rule.name) is None:
-            rules = _rules_of_version(connection, project_id, version)
-        known = known_alerts(connection, project_id, before.labels.get("model", ""))
-        _store(connection, project_id, rules, known, {after.fingerprint: after}, [closing], act)
-        return after
+        return _end(connection, project_id, number, ResolvedReason.CLOSED_BY_HAND, act)
+
+
+def judge(
+    engine: Engine,
+    project_id: int,
+    incident: int,
+    verdict: Verdict,
+    by: str,
+    comment: str,
+    now: datetime,
+    public_url: str,
+    *,
+    role: Role = Role.WORKER,
+) -> JudgedIncident:
+    """A person says what an incident was; its open alerts end with it if it was a false alarm.
+
+    Raises ConfigurationError when name or comment can't be used, UnknownSubject when there is no
+    such incident.
+    """
+    act = _Act(*_checked(by, comment), now, public_url)
+    with transaction(engine, project_id, role) as connection:
+        lock_alerts(connection, project_id)
+        return _judge(connection, project_id, incident, verdict, act)
+
+
+def false_alarm(
+    engine: Engine,
+    project_id: int,
+    number: int,
+    by: str,
+    comment: str,
+    now: datetime,
+    public_url: str,
+    *,
+    role: Role = Role.WORKER,
+) -> JudgedIncident:
+    """A person says that the incident of an alert was none. Of an alert that is over already only
+    the incident is judged.
+
+    Raises UnknownSubject when there is no such alert, ConfigurationError when it tells of no
+    incident or name or comment can't be used.
+    """
+    act = _Act(*_checked(by, comment), now, public_url)
+    with transaction(engine, project_id, role) as connection:
+        lock_alerts(connection, project_id)
+        found, _, _ = find_alert(connection, project_id, number)
+        incident = found.labels.get("incident", "")
+        if not incident:
+            message = (
+                "it tells of no drift incident, and only those are learned from;"
+                f" end it with `inferwatch alerts resolve {number}`"
+            )
+            raise ConfigurationError("command", [Problem(f"alert {number}", message)])
+        return _judge(connection, project_id, int(incident), Verdict.FALSE_ALARM, act)
+
+
+def _judge(
+    connection: Connection, project_id: int, incident: int, verdict: Verdict, act: _Act
+) -> JudgedIncident:
+    judged = judge_incident(connection, project_id, incident, verdict, act.by, act.comment, act.now)
+    if verdict is not Verdict.FALSE_ALARM:
+        return JudgedIncident(judged, ())
+    row = alert_table.c
+    query = sa.select(row.id).where(
+        row.project_id == project_id,
+        row.state.in_(_OPEN),
+        row.body["labels"]["incident"].astext == str(incident),
+    )
+    ended = tuple(connection.scalars(query.order_by(row.id)))
+    for number in ended:
+        _end(connection, project_id, number, ResolvedReason.FALSE_ALARM, act)
+    return JudgedIncident(judged, ended)
+
+
+def _end(
+    connection: Connection, project_id: int, number: int, reason: ResolvedReason, act: _Act
+) -> Alert:
+    """End one open alert; told under the rules in force, or those it was judged by."""
+    before, rule, version = find_alert(connection, project_id, number)
+    after, closing = close(before, reason, act.now, by=act.by, comment=act.comment or "")
+    rules = rules_in_force(connection, project_id)
+    if rules is None or rules.config.rule(rule.name) is None:
+        rules = _rules_of_version(connection, project_id, version)
+    known = known_alerts(connection, project_id, before.labels.get("model", ""))
+    _store(connection, project_id, rules, known, {after.fingerprint: after}, [closing], act)
+    return after
 
 
 def apply_alert_rules(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from alerts.config import AlertConfig
 from alerts.errors import AlertNotOpen
-from alerts.lifecycle import acknowledge, close, close_by_hand, close_without_rule, step
+from alerts.lifecycle import acknowledge, close, close_without_rule, step
 from alerts.model import (
     Alert,
     AlertState,
@@ -196,7 +196,9 @@ def test_an_acknowledgement_keeps_the_alert_open_and_ends_with_the_episode() -> 
 
 def test_closing_by_hand_says_who_and_a_further_breach_opens_again() -> None:
     alerts, _ = run(config(), [[reading(1, 0.3)]])
-    closed, transition = close_by_hand(only(alerts), "ada", hour(2), "known")
+    closed, transition = close(
+        only(alerts), ResolvedReason.CLOSED_BY_HAND, hour(2), by="ada", comment="known"
+    )
     assert closed.resolved_reason is ResolvedReason.CLOSED_BY_HAND
     assert (closed.resolved_by, closed.resolved_at) == ("ada", hour(2))
     assert (transition.from_state, transition.to_state) == (AlertState.FIRING, AlertState.RESOLVED)
