@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks.alarms.scene import HOUR_SECONDS, TIME, Counted
-from monitor.profiles.arrays import Floats, Integers
+from monitor.profiles.arrays import CellNumbers, Floats, Integers
 from monitor.profiles.cells import NumberKind, ViewCells
 from monitor.profiles.fitting import fit_category_cells, fit_number_cells
 
@@ -79,6 +79,6 @@ def as_floats(values: pa.Array) -> Floats:
     return np.asarray(floats.to_numpy(zero_copy_only=False), np.float64)
 
 
-def _by_hour(assigned: Integers, hours: Integers, n_hours: int, cells: ViewCells) -> Integers:
+def _by_hour(assigned: CellNumbers, hours: Integers, n_hours: int, cells: ViewCells) -> Integers:
     flat = np.bincount(hours * cells.n_cells + assigned, minlength=n_hours * cells.n_cells)
     return flat.reshape(n_hours, cells.n_cells)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from benchmarks.alarms import ours
 from benchmarks.alarms.metrics import first_delay, merged, open_hours
 from benchmarks.alarms.months import Month, month_of
+from benchmarks.alarms.scene import Counted
 from benchmarks.alarms.worlds.from_file import FileShift, load_world
 
 
@@ -28,7 +28,7 @@ def run_file_month(path: Path, seed: int, promise: float = 1.0) -> Month:
 
 
 def _shifted_month(
-    learned: ours.Learned, counted: tuple, shift: FileShift, promise: float
+    learned: ours.Learned, counted: Sequence[Counted], shift: FileShift, promise: float
 ) -> Month:
     """Incidents are false when they opened before the shift or none of its columns is in them."""
     watched = learned.watch(counted, promise)
@@ -44,10 +44,7 @@ def _shifted_month(
         end for name, end in ends if end <= shift.start_hour or name not in shift.columns
     )
     hits = [end for name, end in ends if name in shift.columns]
-    before = {
-        scale: tuple(np.zeros_like(np.array(tests)).tolist())
-        for scale, tests in ours.exceedances(watched).items()
-    }
+    before = {scale: (0,) * len(tests) for scale, tests in ours.exceedances(watched).items()}
     return Month(
         incidents=len(false),
         plain_incidents=len(plain),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.alarms.worlds.registry import WORLDS
 
-SMOKE_MONTHS, SMOKE_SEEDS = 4, 1
+SMOKE_MONTHS, SMOKE_SEEDS = 3, 1
 PROCESSES = 2
 
 
