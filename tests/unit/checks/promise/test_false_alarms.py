@@ -137,7 +137,7 @@ def test_the_promise_is_kept(name):
 
 
 def test_false_incidents_over_all_months():
-    """The levels add up to half an incident a month; in 14 months an upper limit of 0.6 allows 3."""
+    """Levels add up to half an incident a month; in 14 months an upper limit of 0.6 allows 3."""
     false = sum(
         _month(world, seed).false for world, n in WORLDS.values() for seed in range(1, n + 1)
     )

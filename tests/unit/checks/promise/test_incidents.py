@@ -148,7 +148,7 @@ def test_every_firing_belongs_to_exactly_one_incident(firings):
     for one in found:
         assert one.opened == min(part.first for part in one.columns.values())
         assert all(part.first - one.opened <= 24 * HOUR for part in one.columns.values())
-        assert all(part.until >= part.last + 24 * HOUR for part in one.columns.values())
+        assert all(part.until >= part.first + 24 * HOUR for part in one.columns.values())
     assert [one.opened for one in found] == sorted(one.opened for one in found)
     assert len(found) <= len(firings)
 
