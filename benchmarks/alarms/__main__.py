@@ -19,17 +19,16 @@ from benchmarks.alarms.file_months import run_file_month
 from benchmarks.alarms.months import Month, WorldOutcome, run_month
 from benchmarks.alarms.options import PROCESSES, Options, parse
 from benchmarks.alarms.peers.cache import THREADS
-from benchmarks.alarms.peers.registry import ALIBI, PEER_RUNS, WHYLOGS, PeerRun
+from benchmarks.alarms.peers.registry import PEER_RUNS, SMOKE_RUNS, PeerRun
 from benchmarks.alarms.report import contest_json, show_contest, show_worlds, worlds_json
 from benchmarks.alarms.worlds.from_file import WorldRefused, load_world
 from benchmarks.alarms.worlds.registry import WORLDS
 from benchmarks.machine import describe_machine
-from benchmarks.peers import FOLDER, NANNYML, ensure_peer
+from benchmarks.peers import FOLDER, ensure_peer
 from benchmarks.progress import Advance, Progress
 from benchmarks.table import write_json
 
 PACKAGES = ("inferwatch", "numpy", "scipy", "pyarrow")
-SMOKE_RUNS = tuple(PeerRun(peer, 24) for peer in (NANNYML, WHYLOGS, ALIBI))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

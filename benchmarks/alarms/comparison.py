@@ -13,9 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.alarms import ours
-from benchmarks.alarms.binning import counted_rows, hour_numbers, recounted
 from benchmarks.alarms.contest import (
-    Alarm,
     Contest,
     Entry,
     delay_of,
@@ -24,16 +22,16 @@ from benchmarks.alarms.contest import (
     owed_delay_of,
 )
 from benchmarks.alarms.metrics import Rate, tuned_threshold
+from benchmarks.alarms.our_stream import OurMonth, OurStream
 from benchmarks.alarms.peers.cache import StreamFile, cost_of, judge
 from benchmarks.alarms.peers.registry import PEER_CONTESTANTS, PeerContestant, PeerRun
 from benchmarks.alarms.peers.verdicts import Verdicts, tune
-from benchmarks.alarms.scene import REFERENCE_DAYS, REFERENCE_HOURS, TEST_DAYS
 from benchmarks.alarms.shifts import SHIFTS
 from benchmarks.alarms.streams import Planted, Stream, compared, write_stream
 from monitor.profiles.arrays import Floats
 
 TUNE, JUDGE = "tune", "judge"
-NULL, SHIFTED = "null", "shifts"
+NULL, SHIFTED, WHOLE = "null", "shifts", "whole"
 PROMISES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 Tell = Callable[[str], None]
 
@@ -50,7 +48,7 @@ class Plan:
     @property
     def contestants(self) -> list[PeerContestant]:
         """Peers that take part."""
-        return [one for one in PEER_CONTESTANTS if one.run in self.pythons]
+        return [one for one in PEER_CONTESTANTS if set(one.runs) <= set(self.pythons)]
 
 
 @dataclass
@@ -60,18 +58,8 @@ class _Heard:
     verdicts: dict[tuple[str, str, str, int], Verdicts] = field(default_factory=dict)
     costs: dict[tuple[str, str], list[float]] = field(default_factory=dict)
     planted: dict[int, tuple[Planted, ...]] = field(default_factory=dict)
-    our_tuning: list[dict[float, list[Alarm]]] = field(default_factory=list)
-    our_months: list[_OurMonth] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _OurMonth:
-    """Our clean alarms and own incidents by promise, and by promise and shift the delay and
-    the delay owed to the shift."""
-
-    alarms: Mapping[float, list[Alarm]]
-    incidents: Mapping[float, int]
-    delays: Mapping[float, Mapping[str, tuple[float, float]]]
+    our_tuning: list[dict[float, OurMonth]] = field(default_factory=list)
+    our_months: list[dict[float, OurMonth]] = field(default_factory=list)
 
 
 def compare(plan: Plan, tell: Tell) -> Contest:
@@ -80,13 +68,13 @@ def compare(plan: Plan, tell: Tell) -> Contest:
     for seed in plan.tune_seeds:
         stream = compared(seed, TUNE)
         _hear_peers(plan, stream, (NULL,), heard, tell)
-        heard.our_tuning.append(_our_clean(stream, PROMISES)[1])
+        heard.our_tuning.append(_our_months(stream, with_shifts=False))
         tell(f"{TUNE} seed {seed}")
     for seed in plan.judge_seeds:
         stream = compared(seed, JUDGE)
         heard.planted[seed] = stream.planted
         _hear_peers(plan, stream, (NULL, SHIFTED), heard, tell)
-        heard.our_months.append(_our_month(stream))
+        heard.our_months.append(_our_months(stream, with_shifts=True))
         tell(f"{JUDGE} seed {seed}")
     entries = [entry for one in plan.contestants for entry in _peer_entries(plan, one, heard)]
     ladder = [_our_entry(heard, False, promise) for promise in PROMISES]
@@ -98,16 +86,19 @@ def _hear_peers(
 ) -> None:
     if not plan.pythons:
         return
-    with _files(stream, kinds) as files:
+    tables: dict[tuple[PeerRun, str], pa.Table] = {}
+    with _files(stream, (*kinds, WHOLE) if SHIFTED in kinds else kinds) as files:
         for run, python in plan.pythons.items():
-            tables = judge(run, python, list(files.values()), tell)
-            for kind, file in files.items():
+            mine = {kind: files[WHOLE if run.whole and kind == SHIFTED else kind] for kind in kinds}
+            found = judge(run, python, list(mine.values()), tell)
+            for kind, file in mine.items():
+                tables[run, kind] = found[file.label]
                 cost = float(cost_of(run, file)["seconds"])
-                heard.costs.setdefault((_run_name(run), kind), []).append(cost)
-                for one in plan.contestants:
-                    if one.run == run:
-                        key = (one.name, stream.purpose, kind, stream.seed)
-                        heard.verdicts[key] = Verdicts.of(tables[file.label], one)
+                heard.costs.setdefault((run.name, kind), []).append(cost)
+    for one in plan.contestants:
+        for kind in kinds:
+            key = (one.name, stream.purpose, kind, stream.seed)
+            heard.verdicts[key] = Verdicts.of([tables[run, kind] for run in one.runs], one)
 
 
 @contextmanager
@@ -116,16 +107,12 @@ def _files(stream: Stream, kinds: Sequence[str]) -> Iterator[dict[str, StreamFil
     with tempfile.TemporaryDirectory() as folder:
         files = {}
         for kind in kinds:
-            table: pa.Table = stream.clean if kind == NULL else stream.shift_table()
+            table = stream.clean if kind == NULL else stream.shift_table(whole=kind == WHOLE)
             world = stream.world.name.replace(" ", "-")
             label = f"{world}-{stream.purpose}-{kind}-{stream.seed}"
             files[kind] = StreamFile(label, Path(folder) / f"{label}.arrow")
             write_stream(table, files[kind].path)
         yield files
-
-
-def _run_name(run: PeerRun) -> str:
-    return f"{run.peer.package} {run.window_hours}"
 
 
 def _peer_entries(plan: Plan, one: PeerContestant, heard: _Heard) -> list[Entry]:
@@ -153,10 +140,13 @@ def _peer_entry(
         for planted in heard.planted[seed]:
             delays[planted.shift.name].append(delay_of(planted, alarms))
             owed[planted.shift.name].append(owed_delay_of(planted, alarms, clean))
-    cost = {kind: float(np.mean(heard.costs[_run_name(one.run), kind])) for kind in (NULL, SHIFTED)}
+    cost = {
+        kind: sum(float(np.mean(heard.costs[run.name, kind])) for run in one.runs)
+        for kind in (NULL, SHIFTED)
+    }
     return Entry(
         name=one.name,
-        version=one.run.peer.version,
+        version=one.version,
         tuned=tuned,
         setting=setting,
         false_plain=false_rate(months),
@@ -171,39 +161,14 @@ def _arrays(delays: Mapping[str, Sequence[float]]) -> dict[str, Floats]:
     return {name: np.array(hours, np.float64) for name, hours in delays.items()}
 
 
-def _our_clean(
-    stream: Stream, promises: Sequence[float]
-) -> tuple[ours.Learned, dict[float, list[Alarm]], dict[float, int]]:
-    counted = counted_rows(stream.clean, REFERENCE_HOURS, (REFERENCE_DAYS + TEST_DAYS) * 24)
-    learned = ours.learn(counted)
-    watched = {promise: learned.watch(counted, promise) for promise in promises}
-    alarms = {promise: learned.ends(one) for promise, one in watched.items()}
-    incidents = {promise: len(ours.own_incidents(one)) for promise, one in watched.items()}
-    return learned, alarms, incidents
-
-
-def _our_month(stream: Stream) -> _OurMonth:
-    counted = counted_rows(stream.clean, REFERENCE_HOURS, (REFERENCE_DAYS + TEST_DAYS) * 24)
-    by_name = {one.name: one for one in counted}
-    learned, alarms, incidents = _our_clean(stream, PROMISES)
-    hours = hour_numbers(stream.clean)
-    delays: dict[float, dict[str, tuple[float, float]]] = {promise: {} for promise in PROMISES}
-    for planted in stream.planted:
-        column = recounted(by_name[planted.column], stream.values(planted), hours)
-        for promise in PROMISES:
-            ends = [
-                (planted.name, end) for _, end in learned.ends(learned.watch([column], promise))
-            ]
-            delays[promise][planted.shift.name] = (
-                delay_of(planted, ends),
-                owed_delay_of(planted, ends, alarms[promise]),
-            )
-    return _OurMonth(alarms, incidents, delays)
+def _our_months(stream: Stream, *, with_shifts: bool) -> dict[float, OurMonth]:
+    ours_here = OurStream(stream)
+    return {promise: ours_here.month(promise, with_shifts=with_shifts) for promise in PROMISES}
 
 
 def _our_entries(heard: _Heard) -> list[Entry]:
     def rate_at(strictness: float) -> float:
-        return false_rate([month[-strictness] for month in heard.our_tuning]).per_month
+        return false_rate([month[-strictness].alarms for month in heard.our_tuning]).per_month
 
     tuned = -tuned_threshold([-promise for promise in PROMISES], rate_at)
     forms = [(False, 1.0)]
@@ -213,20 +178,18 @@ def _our_entries(heard: _Heard) -> list[Entry]:
 
 
 def _our_entry(heard: _Heard, tuned: bool, promise: float) -> Entry:
-    months = heard.our_months
+    months = [month[promise] for month in heard.our_months]
     by_shift = [
-        {name: [month.delays[promise][name][kind] for month in months] for name in SHIFTS}
-        for kind in (0, 1)
+        {name: [month.delays[name][kind] for month in months] for name in SHIFTS} for kind in (0, 1)
     ]
-    own = Rate(sum(month.incidents[promise] for month in months), len(months), promise)
     return Entry(
         name=ours.NAME,
         version=version("inferwatch"),
         tuned=tuned,
         setting=f"promise {promise:g} a month",
-        false_plain=false_rate([month.alarms[promise] for month in months]),
-        open_hours=mean_open_hours([month.alarms[promise] for month in months]),
+        false_plain=false_rate([month.alarms for month in months]),
+        open_hours=mean_open_hours([month.alarms for month in months]),
         delays=_arrays(by_shift[0]),
         owed_delays=_arrays(by_shift[1]),
-        false_own=own,
+        false_own=Rate(sum(month.incidents for month in months), len(months), promise),
     )

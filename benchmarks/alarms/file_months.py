@@ -12,6 +12,7 @@ from benchmarks.alarms.metrics import first_delay, merged, open_hours
 from benchmarks.alarms.months import Month, month_of
 from benchmarks.alarms.scene import Counted
 from benchmarks.alarms.worlds.from_file import FileShift, load_world
+from monitor.checks.promise.budget import Budget
 
 
 def run_file_month(path: Path, seed: int, promise: float = 1.0) -> Month:
@@ -31,8 +32,8 @@ def _shifted_month(
     learned: ours.Learned, counted: Sequence[Counted], shift: FileShift, promise: float
 ) -> Month:
     """Incidents are false when they opened before the shift or none of its columns is in them."""
-    watched = learned.watch(counted, promise)
-    ends = learned.ends(watched)
+    watched = learned.watch(counted, Budget(promise=promise))
+    ends = learned.ends(watched.firings)
     start = learned.first + shift.start_hour * ours.HOUR
     false = [
         one

@@ -32,6 +32,7 @@ from benchmarks.alarms.scene import (
 )
 from benchmarks.alarms.worlds.base import World
 from benchmarks.alarms.worlds.registry import WORLDS
+from monitor.checks.promise.budget import Budget
 from monitor.profiles.arrays import Floats
 
 SHIFT_SD = 0.3
@@ -157,10 +158,10 @@ def run_month(name: str, seed: int, month: int, promise: float = 1.0) -> Month:
 
 def month_of(learned: ours.Learned, counted: Sequence[Counted], promise: float) -> Month:
     """Watch the test hours of counts without a shift."""
-    watched = learned.watch(counted, promise)
+    watched = learned.watch(counted, Budget(promise=promise))
     incidents = ours.own_incidents(watched)
     until = len(counted[0].counts)
-    plain = merged(end for _, end in learned.ends(watched))
+    plain = merged(end for _, end in learned.ends(watched.firings))
     return Month(
         incidents=len(incidents),
         plain_incidents=len(plain),
@@ -195,8 +196,8 @@ def _shift_delay(
     counts = column.counts.copy()
     shares = NumberLaw(moved).shares(column.cells)[onset:]
     counts[onset:] = rng.multinomial(scene.volumes[onset:], shares)
-    watched = learned.watch([replace(column, counts=counts)], promise)
-    return first_delay((end for _, end in learned.ends(watched)), onset)
+    watched = learned.watch([replace(column, counts=counts)], Budget(promise=promise))
+    return first_delay((end for _, end in learned.ends(watched.firings)), onset)
 
 
 def _is_plain(scene: LawScene, name: str) -> bool:

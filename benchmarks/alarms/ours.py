@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,6 +12,7 @@ from benchmarks.alarms.scene import FIRST, REFERENCE_HOURS, Counted
 from monitor.checks.promise.baseline import SeasonalBaseline
 from monitor.checks.promise.budget import Budget
 from monitor.checks.promise.column import ColumnHours
+from monitor.checks.promise.firing import Firing
 from monitor.checks.promise.fit import fit_seasonal
 from monitor.checks.promise.hours import Hours
 from monitor.checks.promise.incidents import Incident, incidents_of, open_hours
@@ -37,16 +38,15 @@ class Learned:
         """Share of columns for which the promise holds."""
         return float(np.mean([column.available for column in self.baseline.columns]))
 
-    def watch(self, counted: Sequence[Counted], promise: float = 1.0) -> Watched:
+    def watch(self, counted: Sequence[Counted], budget: Budget) -> Watched:
         """Judge the hours after the reference; any of the learned columns may be left out."""
         hours = Hours(self.first, len(counted[0].counts))
-        budget = Budget(promise=promise)
         columns = as_columns(counted)
         return watch(self.baseline, columns, hours, budget, since=self.reference_hours)
 
-    def ends(self, watched: Watched) -> list[tuple[str, float]]:
+    def ends(self, firings: Iterable[Firing]) -> list[tuple[str, float]]:
         """Column and end of each firing, in hours from the start."""
-        return [(one.column, (one.end - self.first) / HOUR) for one in watched.firings]
+        return [(one.column, (one.end - self.first) / HOUR) for one in firings]
 
 
 def learn(

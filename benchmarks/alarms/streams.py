@@ -92,9 +92,12 @@ class Stream:
     def _chance(self, shift: Shift, step: int) -> np.random.Generator:
         return self.world.random(self.seed, 1 + step, f"{self.purpose} {shift.name}")
 
-    def shift_table(self) -> pa.Table:
-        """The shifted columns side by side, up to the last hour in which delays are counted."""
+    def shift_table(self, *, whole: bool = False) -> pa.Table:
+        """The shifted columns side by side, up to the last hour in which delays are counted; the
+        clean ones too if `whole`."""
         columns = {planted.name: self.values(planted) for planted in self.planted}
+        if whole:
+            columns = {name: self.clean.column(name) for name in self.clean.column_names} | columns
         table = pa.table({TIME: self.clean.column(TIME), **columns})
         kept = hour_numbers(table) < (REFERENCE_DAYS + SHIFT_TEST_DAYS) * 24
         return table.filter(pa.array(kept))

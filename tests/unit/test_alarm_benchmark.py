@@ -27,14 +27,17 @@ from benchmarks.alarms.metrics import (
 )
 from benchmarks.alarms.months import run_month
 from benchmarks.alarms.options import parse
+from benchmarks.alarms.our_pairs import PairWatch
+from benchmarks.alarms.ours import HOUR
 from benchmarks.alarms.peers.registry import PEER_CONTESTANTS
 from benchmarks.alarms.peers.verdicts import Verdicts, tune
 from benchmarks.alarms.report import contest_json
-from benchmarks.alarms.scene import REFERENCE_HOURS, TIME
+from benchmarks.alarms.scene import FIRST, REFERENCE_HOURS, TIME
 from benchmarks.alarms.shifts import NEW_WORD, SHIFTS
 from benchmarks.alarms.streams import COMPARED, Planted, Stream
 from benchmarks.alarms.worlds.from_file import WorldRefused, load_world
 from benchmarks.alarms.worlds.registry import WORLDS
+from monitor.checks.promise.budget import Budget
 
 DAYS = 58
 
@@ -111,6 +114,8 @@ def test_a_shift_changes_its_column_after_its_onset_and_nothing_else(stream: Str
         assert not values.equals(usual), planted.name
     shifted = stream.shift_table()
     assert shifted.column_names == [TIME, *(planted.name for planted in stream.planted)]
+    whole = stream.shift_table(whole=True)
+    assert whole.column_names == [*table.column_names, *shifted.column_names[1:]]
     again = Stream(COMPARED, 3, "test").shift_table()
     assert again.equals(shifted)
 
@@ -239,6 +244,7 @@ def test_the_first_alarm_after_the_onset_counts() -> None:
     alarms = [("mean_25.n01", 1402), ("mean_10.n01", 1410), ("mean_10.n01", 1434)]
     assert delay_of(planted, alarms) == 10
     assert owed_delay_of(planted, alarms, [("n02", 1434), ("n01", 1410)]) == 34
+    assert owed_delay_of(planted, alarms, [("*", 1410)]) == 34
 
 
 def test_a_paired_difference_covers_what_it_should() -> None:
@@ -315,7 +321,7 @@ def test_a_peer_keeps_only_its_own_statistic() -> None:
         }
     )
     adwin = next(one for one in PEER_CONTESTANTS if one.statistic == "ADWIN")
-    assert Verdicts.of(table, adwin).alarms(None) == {("a", 1.0)}
+    assert Verdicts.of([table], adwin).alarms(None) == {("a", 1.0)}
 
 
 def _entry(name: str, tuned: bool, delays: list[float]) -> Entry:
@@ -400,6 +406,48 @@ def test_a_world_file_that_lacks_something_is_refused(
         load_world(path).counted(1)
     assert told in str(refused.value)
     assert str(path) in str(refused.value)
+
+
+def test_correlations_of_a_turned_pair_fire_and_name_it(stream: Stream) -> None:
+    counted = counted_rows(stream.clean, REFERENCE_HOURS, 86 * 24)
+    pairs = PairWatch(stream.clean, counted, [one.name for one in counted])
+    assert pairs.firings(Budget(pairs=True)) == []
+    turned = next(one for one in stream.planted if one.shift.name == "correlation")
+    found = pairs.firings(Budget(pairs=True), {turned.column: stream.values(turned)})
+    assert {one.columns for one in found} == {("pair_a", "pair_b")}
+    onset = FIRST + turned.onset * HOUR
+    assert 0 < (found[0].firing.end - onset) / HOUR <= 48
+    assert len(found) >= (86 * 24 - turned.onset) // 24
+
+
+def test_sums_of_pairs_are_those_of_a_profile(stream: Stream) -> None:
+    """One day, row by row: scores of the cells, products of rows that have both values."""
+    counted = counted_rows(stream.clean, REFERENCE_HOURS, 86 * 24)
+    names = ["n03", "partial"]
+    watch = PairWatch(stream.clean, counted, names)
+    day = hour_numbers(stream.clean) // 24 == 5
+    scores = []
+    for one in counted:
+        if one.name in names:
+            values = stream.clean.column(one.name).to_numpy()[day]
+            scores.append(
+                [
+                    int(one.cells.scores()[one.cells.assign(values[k : k + 1])[0]])
+                    for k in range(len(values))
+                ]
+            )
+    partial = stream.clean.column("partial").to_numpy()[day]
+    n = [len(partial), int((~np.isnan(partial)).sum())]
+    product = sum(a * b for a, b, c in zip(*scores, partial, strict=True) if not math.isnan(c))
+    window = watch.windows([5])
+    assert window.views == ("n03", "partial")
+    assert window.sums[0].tolist() == [
+        sum(a * a for a in scores[0]),
+        product,
+        sum(b * b for b in scores[1]),
+    ]
+    assert window.n[0].tolist() == [n[0], n[1], n[1]]
+    assert window.means[0] == pytest.approx([sum(scores[0]) / n[0], sum(scores[1]) / n[1]])
 
 
 def test_a_month_of_a_world_keeps_quiet_and_finds_its_shift() -> None:

@@ -62,7 +62,7 @@ def judge(
     paths = {stream.label: verdict_path(run, stream, cache) for stream in streams}
     missing = [stream for stream in streams if not paths[stream.label].exists()]
     if missing:
-        tell(f"{run.peer.name} {run.window_hours} h: {', '.join(s.label for s in missing)}")
+        tell(f"{run.name}: {', '.join(s.label for s in missing)}")
         _compute(run, python, {stream: paths[stream.label] for stream in missing})
     return {label: read_table(path) for label, path in paths.items()}
 

@@ -29,8 +29,9 @@ class Verdicts:
     exact: bool
 
     @classmethod
-    def of(cls, table: pa.Table, contestant: PeerContestant) -> Verdicts:
-        """Keep the contestant's own statistic."""
+    def of(cls, tables: Sequence[pa.Table], contestant: PeerContestant) -> Verdicts:
+        """The verdicts of all its runs; of its own statistic where a run computes several."""
+        table = pa.concat_tables(tables)
         frame = {name: table.column(name).to_numpy() for name in table.column_names}
         kept = np.ones(table.num_rows, bool)
         if contestant.statistic is not None:
