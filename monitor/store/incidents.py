@@ -164,6 +164,8 @@ def _episode(part: ColumnEpisode) -> dict[str, Any]:
         "until": part.until.isoformat(),
         "firings": part.firings,
         "strongest": firing_to_json(part.strongest),
+        "fresh_scale": part.fresh_scale,
+        "fresh_end": None if part.fresh_end is None else part.fresh_end.isoformat(),
         "deployments": list(part.deployments),
         "segments": list(part.segments),
     }
@@ -196,6 +198,8 @@ def _read_episode(kept: Mapping[str, Any]) -> ColumnEpisode:
         until=datetime.fromisoformat(kept["until"]),
         firings=kept["firings"],
         strongest=firing_from_json(kept["strongest"]),
+        fresh_scale=kept["fresh_scale"],
+        fresh_end=datetime.fromisoformat(kept["fresh_end"]) if kept["fresh_end"] else None,
         deployments=tuple(kept["deployments"]),
         segments=tuple(kept["segments"]),
     )

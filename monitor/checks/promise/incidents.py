@@ -2,8 +2,9 @@
 
 All firings of one model within 24 hours of an incident's opening belong to it, whatever column,
 segment, scale or view. A column's part of an incident stays open for the longer of 24 hours and
-three times the scale after its last firing, and the same column firing again within 14 days goes
-on where it left off. Another column joins only within the first 24 hours; later it opens an
+three times the scale after its last fresh firing, and the same column firing again within 14 days
+goes on where it left off. A firing is fresh unless its window holds hours in which a shorter scale
+fired: a day that still remembers this morning's fault says nothing new about this evening. Another column joins only within the first 24 hours; later it opens an
 incident of its own, so that a long one can't swallow what is new.
 """
 
@@ -24,13 +25,16 @@ RETURNS = timedelta(days=14)
 @dataclass(frozen=True)
 class ColumnEpisode:
     """One column's part: first and last firing, until when it stays open, how many firings, and the
-    strongest of them (smallest p-value over its level)."""
+    strongest of them (smallest p-value over its level). `fresh_scale` and `fresh_end` are those of the
+    newest firing at the shortest scale so far."""
 
     first: datetime
     last: datetime
     until: datetime
     firings: int
     strongest: Firing
+    fresh_scale: int = 0
+    fresh_end: datetime | None = None
     deployments: tuple[int, ...] = ()
     segments: tuple[str, ...] = ()
 
@@ -100,21 +104,33 @@ def _with(incident: Incident, firing: Firing) -> Incident:
     named = () if firing.deployment is None else (firing.deployment,)
     segments = (firing.segment,) if firing.segment else ()
     if mine is None:
-        mine = ColumnEpisode(firing.end, firing.end, until, 1, firing, named, segments)
-    elif firing.end < mine.last:
-        return incident  # an hour judged again, when late requests came: already counted
-    else:
-        stronger = _strength(firing) < _strength(mine.strongest)
-        mine = replace(
-            mine,
-            last=firing.end,
-            until=max(mine.until, until),
-            firings=mine.firings + 1,
-            strongest=firing if stronger else mine.strongest,
-            deployments=tuple(sorted({*mine.deployments, *named})),
-            segments=tuple(sorted({*mine.segments, *segments})),
+        mine = ColumnEpisode(
+            firing.end, firing.end, until, 1, firing, firing.scale, firing.end, named, segments
         )
+        return replace(incident, columns={**incident.columns, firing.column: mine})
+    if firing.end < mine.last:
+        return incident  # an hour judged again, when late requests came: already counted
+    shortest = firing.scale <= mine.fresh_scale
+    fresh = shortest or _is_fresh(mine, firing)
+    stronger = _strength(firing) < _strength(mine.strongest)
+    mine = replace(
+        mine,
+        last=firing.end,
+        until=max(mine.until, until) if fresh else mine.until,
+        firings=mine.firings + 1,
+        strongest=firing if stronger else mine.strongest,
+        fresh_scale=firing.scale if fresh else mine.fresh_scale,
+        fresh_end=firing.end if fresh else mine.fresh_end,
+        deployments=tuple(sorted({*mine.deployments, *named})),
+        segments=tuple(sorted({*mine.segments, *segments})),
+    )
     return replace(incident, columns={**incident.columns, firing.column: mine})
+
+
+def _is_fresh(mine: ColumnEpisode, firing: Firing) -> bool:
+    """Whether a longer window lies wholly after what a shorter one showed."""
+    begin = firing.end - timedelta(hours=firing.scale)
+    return mine.fresh_end is None or begin >= mine.fresh_end
 
 
 def open_hours(incidents: Iterable[Incident], until: datetime) -> float:

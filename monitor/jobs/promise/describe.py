@@ -63,7 +63,7 @@ class Describer:
             self.connection, self.context, self.binning.binning, incident.opened, end
         )
         changes = self._tag_changes(incident.opened)
-        moved = [self._moved(name, end) for name in self._by_strength(incident)[:3]]
+        moved = [self._moved(incident, name, end) for name in self._by_strength(incident)[:3]]
         findings = Findings(
             start=incident.opened,
             window=timedelta(hours=strongest.scale),
@@ -93,10 +93,11 @@ class Describer:
 
         return sorted(incident.columns, key=strength)
 
-    def _moved(self, column: str, end: datetime) -> dict[str, Any] | None:
+    def _moved(self, incident: Incident, column: str, end: datetime) -> dict[str, Any] | None:
         if self.baseline is None:
             return None
-        return moved_column(self.baseline, self.seen, column, end)
+        scale = incident.columns[column].strongest.scale
+        return moved_column(self.baseline, self.seen, column, end, scale)
 
     def _named(self, incident: Incident) -> list[str]:
         names = deployment_names(self.connection, self.context.project_id, self.context.model_id)

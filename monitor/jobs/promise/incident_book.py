@@ -31,13 +31,18 @@ Describe = Callable[[Incident, datetime], Mapping[str, Any]]
 
 @dataclass
 class IncidentBook:
-    """The incidents as they stand; `told` collects what alert rules hear."""
+    """The incidents as they stand, and what alert rules hear of them."""
 
     connection: Connection
     context: JobContext
     incidents: dict[int, StoredIncident]
     describe: Describe
-    told: list[Measurement] = field(default_factory=list)
+    _said: dict[tuple[object, ...], Measurement] = field(default_factory=dict)
+
+    @property
+    def told(self) -> list[Measurement]:
+        """What was said, in order; the last word of an hour on an incident counts."""
+        return list(self._said.values())
 
     @classmethod
     def load(
@@ -131,10 +136,10 @@ class IncidentBook:
         }
         outcome = Measured(float(columns), strongest.n, detail=detail)
         window = Window(end - HOUR, end)
-        self.told.append(
-            measurement(self.context, CheckName.INCIDENT, METHOD, outcome, window, deployments,
-                        one.leading)
-        )  # fmt: skip
+        said = measurement(
+            self.context, CheckName.INCIDENT, METHOD, outcome, window, deployments, one.leading
+        )
+        self._said[(one.id, end, said.subject)] = said
 
 
 def _sentences(context: Mapping[str, Any] | None) -> dict[str, str]:
