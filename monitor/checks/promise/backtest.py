@@ -74,7 +74,8 @@ def leave_one_week_out(
         baseline = fit_seasonal(columns, hours, accepted=learned, options=options)
         inside = hours.part(week * WEEK_HOURS, (week + 1) * WEEK_HOURS)
         seen = [_hours_of(column, week) for column in columns]
-        judged = watch(baseline, seen, inside, budget)
+        # Counted from the week's own start: it holds one window of seven days in any time zone.
+        judged = watch(baseline, seen, inside, budget, origin=inside.epoch_hour)
         firings += judged.firings
         for scores in judged.scores:
             p = scores.p_value[~np.isnan(scores.p_value)]

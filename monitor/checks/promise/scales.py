@@ -10,6 +10,8 @@ from monitor.checks.promise.hours import WEEK_HOURS
 from monitor.profiles.arrays import Integers
 
 MONTH_HOURS = 720
+MONDAY = 96
+"""1970 began on a Thursday."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +36,17 @@ class Scale:
         """As people read it."""
         return f"{self.length} h" if self.length < WEEK_HOURS else "7 d"
 
-    def ends_within(self, first_epoch_hour: int, start: int, stop: int) -> Integers:
+    def ends_within(
+        self, first_epoch_hour: int, start: int, stop: int, origin: int = MONDAY
+    ) -> Integers:
         """Ends (hours from the first, exclusive) in (start, stop] on the stride's grid.
 
-        The grid is counted from Monday 1970-01-05 00:00 UTC, so that a window is the same one
-        whichever run looks at it; windows that began before the first hour are left out.
+        The grid is counted from `origin`, an hour since 1970: Monday 1970-01-05 00:00 UTC, so that
+        a window is the same one whichever run looks at it. Windows that began before the first
+        hour are left out.
         """
         ends = np.arange(max(start + 1, self.length), stop + 1)
-        return np.asarray(ends[(ends + first_epoch_hour - 96) % self.stride == 0])
+        return np.asarray(ends[(ends + first_epoch_hour - origin) % self.stride == 0])
 
 
 SCALES = (Scale(1, 1, 0.5), Scale(6, 3, 0.2), Scale(24, 6, 0.2), Scale(168, 24, 0.1))

@@ -19,7 +19,7 @@ from monitor.checks.promise.expect import Cut, WindowRows, windows_of
 from monitor.checks.promise.hours import Hours
 from monitor.checks.promise.indicators import stuck_p
 from monitor.checks.promise.regular import regular_scores
-from monitor.checks.promise.scales import HOURLY, SCALES, WEEKLY
+from monitor.checks.promise.scales import HOURLY, MONDAY, SCALES, WEEKLY
 from monitor.checks.promise.tail import p_on_curve
 from monitor.checks.promise.views import (
     N_VIEWS,
@@ -66,11 +66,16 @@ class ScaleScores:
 
 
 def score(
-    baseline: SeasonalBaseline, columns: Sequence[ColumnHours], hours: Hours, since: int = 0
+    baseline: SeasonalBaseline,
+    columns: Sequence[ColumnHours],
+    hours: Hours,
+    since: int = 0,
+    origin: int = MONDAY,
 ) -> tuple[ScaleScores, ...]:
     """Scores by scale of all windows that end after hour `since` of these hours.
 
-    Columns that the baseline does not know are not judged.
+    Windows are counted from `origin` (`Scale.ends_within`). Columns that the baseline does not know
+    are not judged.
     """
     known = {one.key: one for one in columns if one.key in baseline.place}
     counts = {
@@ -78,7 +83,14 @@ def score(
         for key, one in known.items()
     }
     return tuple(
-        _score_scale(baseline, counts, hours, place, since) for place in range(len(SCALES))
+        _score_scale(
+            baseline,
+            counts,
+            hours,
+            place,
+            rule.ends_within(hours.epoch_hour, since, hours.n, origin),
+        )
+        for place, rule in enumerate(SCALES)
     )
 
 
@@ -89,10 +101,10 @@ def _ordered(column: SeasonalColumn, seen: ColumnHours) -> Floats:
 
 
 def _score_scale(
-    baseline: SeasonalBaseline, counts: Mapping[int, Floats], hours: Hours, scale: int, since: int
-) -> ScaleScores:
+    baseline: SeasonalBaseline, counts: Mapping[int, Floats], hours: Hours, scale: int,
+    ends: Integers,
+) -> ScaleScores:  # fmt: skip
     rule = SCALES[scale]
-    ends = rule.ends_within(hours.epoch_hour, since, hours.n)
     found = ScaleScores.empty(scale, ends, len(baseline.columns))
     if not len(ends):
         return found

@@ -11,6 +11,7 @@ from monitor.checks.promise.column import ColumnHours
 from monitor.checks.promise.firing import Firing, firings_of
 from monitor.checks.promise.hours import Hours
 from monitor.checks.promise.indicators import with_indicators
+from monitor.checks.promise.scales import MONDAY
 from monitor.checks.promise.score import ScaleScores, score
 from monitor.profiles.arrays import Floats
 
@@ -34,11 +35,15 @@ def watch(
     budget: Budget | None = None,
     *,
     since: int = 0,
+    origin: int = MONDAY,
 ) -> Watched:
-    """Judge every window that ends after hour `since` of these hours (0: all that fit in)."""
+    """Judge every window that ends after hour `since` of these hours (0: all that fit in).
+
+    Windows are counted from `origin` (`Scale.ends_within`).
+    """
     levels = (budget or Budget()).levels(baseline)
     columns = list(with_indicators(columns, baseline.place))
-    scores = score(baseline, columns, hours, max(0, since - LOOK_BACK))
+    scores = score(baseline, columns, hours, max(0, since - LOOK_BACK), origin)
     found = [
         firing
         for place, of_scale in enumerate(scores)

@@ -13,7 +13,7 @@ from monitor.checks.promise.baseline import SeasonalBaseline, carried_over
 from monitor.checks.promise.codec import baseline_from_bytes, baseline_to_bytes
 from monitor.checks.promise.column import ColumnHours
 from monitor.checks.promise.fit import fit_seasonal
-from monitor.checks.promise.hours import Hours
+from monitor.checks.promise.hours import HOUR, Hours
 from monitor.checks.promise.incidents import incidents_of
 from monitor.checks.promise.watch import watch
 from monitor.profiles.cells import CategoryCells
@@ -87,6 +87,13 @@ def test_four_weeks_can_not_be_tested(weeks):
     columns, hours = weeks
     with pytest.raises(AssertionError, match="4 weeks to test; 5 needed"):
         leave_one_week_out(columns, hours, np.arange(4))
+
+
+def test_weeks_that_begin_at_local_midnight_hold_windows_of_seven_days(weeks):
+    columns, hours = weeks
+    berlin = Hours(MONDAY - HOUR, hours.n, "Europe/Berlin")
+    found = leave_one_week_out(columns[:1], berlin, np.arange(5))
+    assert found.p_values == 5 * 4 * (168 + 55 + 25 + 1)
 
 
 def test_excluded_days_of_tested_weeks_are_no_clean_days(weeks):
