@@ -38,6 +38,7 @@ class IncidentBook:
     incidents: dict[int, StoredIncident]
     describe: Describe
     _said: dict[tuple[object, ...], Measurement] = field(default_factory=dict)
+    _changed: set[int] = field(default_factory=set)
 
     @property
     def told(self) -> list[Measurement]:
@@ -115,8 +116,14 @@ class IncidentBook:
         self._keep(replace(one, told=about))
 
     def _keep(self, one: StoredIncident) -> None:
-        update_incident(self.connection, self.context.project_id, one)
         self.incidents[one.id] = one
+        self._changed.add(one.id)
+
+    def save(self) -> None:
+        """Store what changed; an incident that fires every hour is written once a run."""
+        for number in sorted(self._changed):
+            update_incident(self.connection, self.context.project_id, self.incidents[number])
+        self._changed.clear()
 
     def _say(
         self, one: StoredIncident, deployments: tuple[int, ...], end: datetime, columns: int

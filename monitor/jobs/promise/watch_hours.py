@@ -116,6 +116,7 @@ def _judge(
     found: list[Measurement] = []
     for week_start, mine in sorted(by_week.items()):
         found += _judge_week(run, week_start, first, mine)
+    book.save()
     return [*found, *book.told]
 
 
