@@ -81,7 +81,8 @@ def read_table(path: Path) -> pa.Table:
 
 
 def _compute(run: PeerRun, python: Path, wanted: Mapping[StreamFile, Path]) -> None:
-    partial = {stream: path.with_suffix(".partial") for stream, path in wanted.items()}
+    ending = f".{os.getpid()}.partial"  # two benchmarks may run at the same time
+    partial = {stream: path.with_suffix(ending) for stream, path in wanted.items()}
     for path in wanted.values():
         path.parent.mkdir(parents=True, exist_ok=True)
     pairs = [str(path) for stream in wanted for path in (stream.path, partial[stream])]
