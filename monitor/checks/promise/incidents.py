@@ -4,8 +4,9 @@ All firings of one model within 24 hours of an incident's opening belong to it, 
 segment, scale or view. A column's part of an incident stays open for the longer of 24 hours and
 three times the scale after its last fresh firing, and the same column firing again within 14 days
 goes on where it left off. A firing is fresh unless its window holds hours in which a shorter scale
-fired: a day that still remembers this morning's fault says nothing new about this evening. Another column joins only within the first 24 hours; later it opens an
-incident of its own, so that a long one can't swallow what is new.
+fired: a day that still remembers this morning's fault says nothing new about this evening. Another
+column joins only within the first 24 hours; later it opens an incident of its own, so that a long
+one can't swallow what is new.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ RETURNS = timedelta(days=14)
 @dataclass(frozen=True)
 class ColumnEpisode:
     """One column's part: first and last firing, until when it stays open, how many firings, and the
-    strongest of them (smallest p-value over its level). `fresh_scale` and `fresh_end` are those of the
-    newest firing at the shortest scale so far."""
+    strongest of them (smallest p-value over its level). `fresh_scale` and `fresh_end` are those of
+    the newest fresh firing."""
 
     first: datetime
     last: datetime
@@ -75,9 +76,12 @@ def _strength(firing: Firing) -> float:
 def incidents_of(
     firings: Iterable[Firing], before: Iterable[Incident] = ()
 ) -> tuple[Incident, ...]:
-    """Incidents after these firings, those of `before` included, in order of opening."""
+    """Incidents after these firings, those of `before` included, in order of opening.
+
+    Shorter windows of the same end come first: a longer one is fresh only beside them.
+    """
     book = list(before)
-    for firing in sorted(firings, key=lambda one: (one.end, one.column, one.segment)):
+    for firing in sorted(firings, key=lambda one: (one.end, one.scale, one.column, one.segment)):
         place = _belongs_to(book, firing)
         if place is None:
             book.append(_with(Incident(firing.end), firing))

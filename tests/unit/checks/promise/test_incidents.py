@@ -66,6 +66,28 @@ def test_it_stays_open_for_a_day_or_three_times_the_scale(scale, hours):
     assert one.until == _at(5 + 504)  # a later, shorter window does not close it sooner
 
 
+def test_a_day_that_remembers_the_morning_keeps_nothing_open():
+    """Hours 0 to 5 fire; days that hold those hours go on firing until their memory ends."""
+    hours = [_firing(hour) for hour in range(6)]
+    remembering = [_firing(end, scale=24) for end in (6, 12, 18, 24, 28)]
+    (one,) = incidents_of([*hours, *remembering])
+    assert one.columns["a"].until == _at(5 + 24)
+    assert (one.columns["a"].last, one.columns["a"].firings) == (_at(28), 11)
+    # A day that began when the last hour had fired says something new, and so do those after it.
+    (one,) = incidents_of([*hours, *remembering, _firing(29, scale=24)])
+    assert one.columns["a"].until == _at(29 + 72)
+    (one,) = incidents_of([*hours, _firing(30, scale=24), _firing(36, scale=24)])
+    assert one.columns["a"].until == _at(36 + 72)
+    (one,) = incidents_of([*hours, _firing(30, scale=24), _firing(31, scale=1)])
+    assert one.columns["a"].until == _at(30 + 72)
+
+
+def test_shorter_windows_of_the_same_end_come_first():
+    for firings in ([_firing(24), _firing(24, scale=24)], [_firing(24, scale=24), _firing(24)]):
+        (one,) = incidents_of(firings)
+        assert one.until == _at(48)
+
+
 def test_the_same_column_returns_within_fourteen_days_to_where_it_left_off():
     closes, within, beyond = 24, 24 + 14 * 24, 24 + 14 * 24 + 1
     (one,) = incidents_of([_firing(0), _firing(within)])
@@ -153,14 +175,22 @@ def test_every_firing_belongs_to_exactly_one_incident(firings):
     assert len(found) <= len(firings)
 
 
+def _outline(incidents) -> list:
+    """Everything but which of several equally strong firings is shown."""
+    return [
+        (one.opened, sorted((name, part.first, part.last, part.until, part.firings, part.segments)
+                            for name, part in one.columns.items()))
+        for one in incidents
+    ]  # fmt: skip
+
+
 @settings(max_examples=80, deadline=None)
 @given(MANY, st.randoms(use_true_random=False), st.integers(0, 1_500))
 def test_the_order_of_arrival_and_the_cut_into_runs_change_nothing(firings, chance, cut):
     at_once = incidents_of(firings)
     shuffled = list(firings)
     chance.shuffle(shuffled)
-    summary = [(one.opened, sorted(one.columns)) for one in at_once]
-    assert [(one.opened, sorted(one.columns)) for one in incidents_of(shuffled)] == summary
+    assert _outline(incidents_of(shuffled)) == _outline(at_once)
     early = [one for one in firings if one.end <= _at(cut)]
     late = [one for one in firings if one.end > _at(cut)]
     assert incidents_of(late, incidents_of(early)) == at_once
