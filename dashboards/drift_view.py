@@ -8,7 +8,7 @@ import streamlit as st
 from dashboards import cell_charts, charts, kit, words
 from dashboards.frame import Frame
 from monitor.reports.baselines import BaselineName, baselines
-from monitor.reports.drift_matrix import DriftMatrix, drift_matrix
+from monitor.reports.drift_matrix import OWN_BASELINE, DriftMatrix, drift_matrix
 from monitor.reports.model import Mark
 from monitor.reports.models import ModelFacts
 from monitor.windows import Window
@@ -94,6 +94,8 @@ def _description(found: DriftMatrix, baseline: BaselineName | None) -> str:
     worst = found.frame.loc[found.frame["value"].idxmax()]
     check, _, method = (found.choice or "").partition(" ")
     against = f" against {baseline.name}" if check == "drift" and baseline else ""
+    if method == OWN_BASELINE:
+        against = " against what its hours should show"
     more = f"; {words.plural(found.left_out, 'column')} moved less" if found.left_out else ""
     return (
         f"{method.replace('_', ' ')} of {words.plural(len(found.columns), 'column')}{against},"

@@ -8,7 +8,7 @@ of the product's own rules.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,6 +43,7 @@ from monitor.store.models import apply_contract, model_number, register_deployme
 from monitor.store.profile_rows import ProfileKey, StoredProfile, write_profiles
 from monitor.store.projects import ensure_project
 from monitor.windows import Grain, Window
+from tests.promise_seed import SeededPromise, seed_promise
 
 TOLD_RULE = "deployment-contrast"
 PROJECT, EMPTY_PROJECT = "flights", "nothing-yet"
@@ -101,6 +102,14 @@ rules:
     owner: flight-ml
     response: investigate
     about: data
+  - name: drift-incident
+    when: {check: incident}
+    above: 0
+    severity: notice
+    owner: flight-ml
+    response: investigate
+    about: distribution
+    summary: "Drift incident, led by {column}"
   - name: no-labels
     when: {check: quality, method: label_coverage}
     state: [failed, no_data]
@@ -124,6 +133,7 @@ class Seeded:
     window: Window
     requests: int
     alert_ids: Mapping[str, int]
+    incidents: SeededPromise
 
 
 def contract_of(name: str, *, label: bool = True) -> Contract:
@@ -186,14 +196,18 @@ class _Seeder:
         requests = self._profiles(model_id, binning_id, (old, new))
         self._measurements(model_id, (old, new), baseline_id)
         self._intake(model_id)
-        alert_ids = self._alerts(model_id, (old, new), baseline_id)
+        promised = seed_promise(
+            self.connection, self.project_id, (model_id, MODEL), (binning_id, self.binning),
+            self.window, (old, new), self.now,
+        )  # fmt: skip
+        alert_ids = self._alerts(model_id, (old, new), baseline_id, promised.open)
         stale_id = self._model(STALE_MODEL)
         self._stale(stale_id)
         self._model(SILENT_MODEL)
         self._work(model_id)
         return Seeded(
             self.project_id, empty_id, model_id, stale_id, (old, new), baseline_id, self.window,
-            requests, alert_ids,
+            requests, alert_ids, promised,
         )  # fmt: skip
 
     def _insert(self, table: sa.Table, *rows: Mapping[str, Any]) -> None:
@@ -394,8 +408,11 @@ class _Seeder:
              "example": "****"},
         )  # fmt: skip
 
-    def _alerts(self, model_id: int, numbers: tuple[int, int], baseline_id: int) -> dict[str, int]:
-        """One that fires and was delivered, one taken on, pending, resolved, without data."""
+    def _alerts(
+        self, model_id: int, numbers: tuple[int, int], baseline_id: int, incident: int
+    ) -> dict[str, int]:
+        """One that fires and was delivered, one taken on, pending, resolved, without data, and one
+        of a drift incident."""
         version = apply_rules(self.connection, self.project_id, RULES, name="alerts.yaml", by="ada")
         config = read_alert_config(RULES, "alerts.yaml", CHANNELS)
         last = Window.holding(self.window.end, Grain.DAY).start
@@ -419,7 +436,11 @@ class _Seeder:
         missing = {"check": "missing", "method": "share", "column": "wind",
                    "deployment": str(numbers[0])}  # fmt: skip
         coverage = {"check": "quality", "method": "label_coverage", "deployment": str(numbers[0])}
+        led = {"check": "incident", "method": "open", "column": "distance", "scale": "1h",
+               "deployment": str(numbers[1]), "incident": str(incident)}  # fmt: skip
         found = [reading(at, 0.5, "psi", **contrast) for at in days[3:]]
+        newest = reading(self.window.end, 1.0, "columns", **led)
+        found += [replace(newest, window_start=self.window.end - timedelta(hours=1))]
         found += [reading(at, 0.47, "psi", **drift, column="distance") for at in days[3:]]
         found += [reading(days[5], 0.3, "psi", **drift, column="price $ net $")]
         found += [reading(days[6], 0.05, "psi", **drift, column="price $ net $")]

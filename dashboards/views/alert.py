@@ -12,6 +12,7 @@ from alerts.summaries import WORDING
 from dashboards import charts, findings, kit, words
 from dashboards.alert_forms import draw_forms
 from dashboards.frame import Frame, begin, number_parameter, parameter
+from dashboards.incident_view import draw_columns, draw_incident, incident_behind
 from monitor.reports.alert_detail import AlertDetail, alert_detail, span_of
 from monitor.reports.alerts import Finding, locate
 from monitor.reports.model import marks
@@ -208,12 +209,17 @@ def render() -> None:
         return
     detail = frame.ask(alert_detail, number)
     draw_sentence(frame, detail)
+    incident = incident_behind(frame, detail.finding)
     left, right = st.columns([3, 2])
     with left:
+        if incident is not None:
+            draw_incident(frame, incident)
         draw_evidence(frame, detail)
     with right:
         draw_response(detail)
-        draw_forms(frame, detail.finding)
+        draw_forms(frame, detail.finding, incident)
+    if incident is not None:
+        draw_columns(frame, incident)
     draw_timeline(frame, detail)
     draw_others(frame, detail)
 

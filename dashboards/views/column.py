@@ -8,6 +8,7 @@ import streamlit as st
 from dashboards import cell_charts, charts, findings, kit, words
 from dashboards.frame import Frame, begin, chosen_range, number_parameter
 from dashboards.pick import pick_column, pick_model
+from dashboards.seasonal_view import draw_seasonal
 from monitor.reports.baselines import BaselineName
 from monitor.reports.column import (
     ColumnReport,
@@ -199,6 +200,8 @@ def render() -> None:
     views = [found.view for found in report.distributions] or [column]
     baseline_id = report.baseline.id if report.baseline else None
     draw_history(frame, model, views, window, baseline_id)
+    happened = frame.ask(marks, model.name, model.id, window)
+    draw_seasonal(frame, model, column, window, happened)
     draw_missing(frame, model, views, window, baseline_id)
     draw_violations(frame, model, column, report, window)
     findings.draw_list(frame, model=model.name, column=column)

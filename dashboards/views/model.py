@@ -10,6 +10,7 @@ from dashboards.calibration_view import draw_calibration
 from dashboards.drift_view import draw_drift
 from dashboards.frame import Frame, begin, chosen_range, number_parameter, parameter
 from dashboards.pick import pick_model
+from dashboards.promise_view import draw_promise
 from monitor.reports.measurements import Filter, measurement_page
 from monitor.reports.model import Mark, marks, newest_moment, traffic
 from monitor.reports.models import ModelFacts, deployments
@@ -204,6 +205,7 @@ def render() -> None:
     draw_traffic(frame, model, window, happened)
     draw_quality(frame, model, window, happened)
     draw_calibration(frame, model, window)
+    draw_promise(frame, model)
     draw_drift(frame, model, window, happened)
     draw_latency(frame, model, window)
     findings.draw_list(frame, model=model.name)

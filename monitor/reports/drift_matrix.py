@@ -19,6 +19,8 @@ from monitor.windows import Window
 MAX_COLUMNS_SHOWN = 30
 MAX_WINDOWS_SHOWN = 130
 FIRST_CHOICE = "drift psi"
+OWN_BASELINE = "seasonal"
+"""Held against what its own hours should show, so there is no baseline to choose."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ def drift_matrix(
         if chosen is None:
             return DriftMatrix(pd.DataFrame(), None, (), "", None, (), 0)
         check, _, method = chosen.partition(" ")
-        baseline = baseline_id if check == "drift" else None
+        baseline = baseline_id if check == "drift" and method != OWN_BASELINE else None
         wanted = Filter(checks=(check,), methods=(method,), baseline_id=baseline)
         found = read_series(connection, project_id, model_id, window, wanted, MAX_WINDOWS_SHOWN)
     return _matrix(found, chosen, choices)

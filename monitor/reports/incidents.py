@@ -81,7 +81,7 @@ class MovedCell:
 
 @dataclass(frozen=True)
 class MovedColumn:
-    """What moved in a column's last 24 hours; `distance_sd` in baseline standard deviations."""
+    """What moved in a column's strongest window; `distance_sd` in baseline standard deviations."""
 
     name: str
     n: int

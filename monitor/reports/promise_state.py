@@ -162,7 +162,7 @@ def not_yet(promise: float, incidents: int, days: float) -> str:
     """Why a promise is neither kept nor refuted."""
     needed = days_to_verify(promise)
     if days < needed:
-        return f"{days:.0f} of {needed} clean days are needed to verify it."
+        return f"{days:.0f} clean days so far; {needed} without an incident would verify it."
     return (
         f"{_count(incidents)} in {days:.0f} days are no surprise under the promise, but too many"
         " to verify it; more clean days will tell."
@@ -195,7 +195,9 @@ def backtest_sentences(found: BacktestFacts) -> tuple[str, ...]:
         f" {found.upper:.2g} a month."
     ]
     if found.p_values:
-        shares = [f"{n / found.p_values:.2%} were at most {p}" for p, n in found.below.items()]
+        shares = [
+            f"{100 * n / found.p_values:.2f} % were at most {p}" for p, n in found.below.items()
+        ]
         said.append(f"Of {found.p_values:,} p-values {', '.join(shares)}.")
     if found.left_out:
         weeks = "week was" if found.left_out == 1 else "weeks were"

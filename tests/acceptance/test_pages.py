@@ -41,22 +41,44 @@ ADDRESSES = {
     "column": ("column", {"model": MODEL, "column": "distance"}),
     "odd-column": ("column", {"model": MODEL, "column": "price $ net $"}),
     "alert": ("alert", {"alert": "1"}),
+    "incident": ("alert", {"alert": "7"}),
     "model-without-numbers": ("model", {"model": STALE_MODEL}),
 }
 WORDS = {
     "overview": ("1 page", "5 blind spots", "Reduce traffic", "System health"),
-    "model": ("Traffic and outcomes", "AUC by window", "Drift of all columns", "Calibration"),
-    "column": ("Distribution against the baseline", "cells that moved most", "Missing values"),
+    "model": (
+        "Traffic and outcomes",
+        "AUC by window",
+        "Drift of all columns",
+        "Calibration",
+        "At most 1 false drift incident a month",
+        "It does not hold for 2 of 9 columns",
+        "Incident 2, led by distance",
+    ),
+    "column": (
+        "Distribution against the baseline",
+        "cells that moved most",
+        "Missing values",
+        "from what its hours should show, windows of a day",
+    ),
     "odd-column": ("price $ net $", "cells that moved most"),
     "alert": ("stands apart: 0.500 psi", "Runbook", "Never under 10 % of the traffic", "HTTP 503"),
+    "incident": (
+        "Drift incident 2",
+        "What else was seen",
+        "Cells that moved most",
+        "<img src=x onerror=alert(1)> **price** $x^2$",
+        "New normal",
+    ),
     "model-without-numbers": ("Too few rows for quality", "Drift could not be measured"),
 }
 CHARTS = {
     "overview": 0,
     "model": 6,
-    "column": 3,
+    "column": 4,
     "odd-column": 3,
     "alert": 1,
+    "incident": 1,
     "model-without-numbers": 1,
 }
 # Streamlit looks for its server under the page's own address first and is told 404; harmless.

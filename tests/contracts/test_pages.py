@@ -18,10 +18,12 @@ import dashboards
 from dashboards import data
 from dashboards.registry import PAGES, VIEWS, page_of
 from monitor.reports.alerts import finding
+from monitor.reports.incidents import incident_facts
 from monitor.store.engine import Role, transaction
 from monitor.store.tables import measurement
 from tests.dashboard_seed import EMPTY_PROJECT, MODEL, ODD_NAMES, PROJECT, SILENT_MODEL, STALE_MODEL
 from tests.many_runs import many_runs
+from tests.promise_seed import HOSTILE_SENTENCE
 from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
 
 __all__ = ["database", "many_runs", "own_database", "seeded_template"]
@@ -131,7 +133,7 @@ class TestEveryPage:
 def test_the_overview_tells_bad_news_first(database: SeededDatabase, monkeypatch):
     test = run_page(database.url, monkeypatch, "overview", project=PROJECT)
     text = all_text(test)
-    for part in ("1 page", "2 tickets", "1 notice", "5 blind spots", "no fresh requests since"):
+    for part in ("1 page", "2 tickets", "2 notices", "5 blind spots", "no fresh requests since"):
         assert part in text
     assert "distance of deployment 2 stands apart: 0.500 psi" in text
     assert "alert when above 0.1" in text
@@ -260,7 +262,7 @@ def test_taking_on_an_alert_by_the_form(own_database: SeededDatabase, monkeypatc
     text = all_text(test)
     assert "firing: acknowledged" in text
     assert "rolling back :material/home: $x$" in text
-    test.radio[0].set_value("Close by hand")
+    test.radio[0].set_value("Resolve")
     test.text_input[0].input("Ada")
     test.button[0].click().run()
     assert own_database.ask(finding, number).state == "resolved"
@@ -299,3 +301,92 @@ def test_the_page_draws_50_of_6000_runs_and_says_so(many_runs: tuple[str, str], 
     assert "Rows 1 to 20 of 4,000, page 1 of 200" in text
     test.selectbox(key="run_state").select("failed").run()
     assert "page 2 of 4" in all_text(test)
+
+
+def test_the_model_page_tells_the_promise_and_the_incidents(database: SeededDatabase, monkeypatch):
+    test = run_page(database.url, monkeypatch, "model", project=PROJECT, model=MODEL)
+    text = all_text(test)
+    for part in (
+        "available, not yet verified",
+        "At most 1 false drift incident a month in expectation, if coming weeks behave like the",
+        "without an incident would verify it",
+        "It does not hold for 2 of 9 columns:",
+        "`price $ net $`: 3 healthy weeks, 4 needed",
+        "Waiting for a decision: `x[0]`",
+        "Backtest of 8 healthy weeks (56.0 days)",
+        "Incident 2, led by `distance`",
+        "Incident 3, led by `carrier`",
+        "deployment `autumn*new`",
+    ):
+        assert part in text
+    (learned,) = [frame.value for frame in test.dataframe if "wobble a day" in frame.value]
+    assert set(learned["column"]) >= {"distance", *ODD_NAMES}
+    assert set(learned.loc[learned["promise"] == "no", "column"]) == {"x[0]", "price $ net $"}
+
+
+def test_a_model_without_history_says_that_the_promise_waits(database: SeededDatabase, monkeypatch):
+    query = {"project": PROJECT, "model": STALE_MODEL}
+    text = all_text(run_page(database.url, monkeypatch, "model", **query))
+    assert "0 of 4 healthy weeks of history are there" in text
+    assert "No drift incident so far" in text
+
+
+def test_the_page_of_an_incident_s_alert_tells_what_was_seen(database: SeededDatabase, monkeypatch):
+    number = database.seeded.alert_ids["drift-incident/distance"]
+    test = run_page(database.url, monkeypatch, "alert", alert=str(number))
+    text = all_text(test)
+    for part in ("Drift incident 2", "What else was seen", HOSTILE_SENTENCE,
+                 "consistent with a fault in that deployment", "Nobody has said yet"):  # fmt: skip
+        assert part in text
+    assert "caused by the" not in text
+    (moved,) = [frame.value for frame in test.dataframe if "expected" in frame.value]
+    assert set(moved["column"]) == {"distance"}
+    (columns,) = [frame.value for frame in test.dataframe if "strongest window" in frame.value]
+    assert list(columns["deployments"]) == ["autumn*new"]
+    assert test.radio[0].options == ["Acknowledge", "Resolve", "False alarm", "Fault", "New normal"]
+
+
+def test_other_alerts_offer_no_verdict(database: SeededDatabase, monkeypatch):
+    test = run_page(database.url, monkeypatch, "alert", alert="1")
+    assert test.radio[0].options == ["Acknowledge", "Resolve"]
+    assert "What else was seen" not in all_text(test)
+
+
+def test_verdicts_by_the_form(own_database: SeededDatabase, monkeypatch):
+    seeded = own_database.seeded
+    number = seeded.alert_ids["drift-incident/distance"]
+    test = run_page(own_database.url, monkeypatch, "alert", alert=str(number))
+    for word, verdict in (("Fault", "fault"), ("New normal", "adopt")):
+        test.radio[0].set_value(word)
+        test.text_input[0].input("Ada *L*")
+        test.button[0].click().run()
+        assert not test.exception
+        judged = own_database.ask(incident_facts, seeded.incidents.open).judgement
+        assert (judged.verdict, judged.by) == (verdict, "Ada *L*")
+        assert own_database.ask(finding, number).state == "firing"
+    assert "Judged as the new normal by `Ada *L*`" in all_text(test)
+    test.radio[0].set_value("False alarm")
+    test.text_area[0].input("a *holiday*")
+    test.button[0].click().run()
+    assert own_database.ask(finding, number).resolved_reason == "false_alarm"
+    text = all_text(test)
+    assert "firing → resolved: false alarm" in text
+    assert "a *holiday*" in text
+    assert test.radio[0].options == ["False alarm", "Fault", "New normal"]
+
+
+def test_the_column_page_tells_what_the_drift_alarms_see(database: SeededDatabase, monkeypatch):
+    query = {"project": PROJECT, "model": MODEL}
+    test = run_page(database.url, monkeypatch, "column", **query, column="distance")
+    text = all_text(test)
+    assert "windows of a day; newest" in text
+    assert "PSI units, 95 % interval" in text
+    assert "would have shown with 90 % certainty, in standard deviations: 0." in text
+    test.session_state["seasonal_scale:distance"] = "1h"
+    test.run()
+    assert not test.exception
+    assert "windows of an hour; newest" in all_text(test)
+    held = all_text(run_page(database.url, monkeypatch, "column", **query, column="price $ net $"))
+    assert "The promise does not hold for it: 3 healthy weeks, 4 needed" in held
+    entity = all_text(run_page(database.url, monkeypatch, "column", **query, column="tail"))
+    assert "The drift alarms don't watch this column" in entity

@@ -29,10 +29,11 @@ def test_open_alerts_the_worst_first(database: SeededDatabase):
         "no-labels",
         "column-drift",
         "auc-low",
+        "drift-incident",
         "missing-values",
     ]
     assert [found.state for found in page.rows] == [
-        "firing", "firing", "firing", "pending", "firing",
+        "firing", "firing", "firing", "pending", "firing", "firing",
     ]  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def test_filters_by_state_column_and_model(database: SeededDatabase):
     assert [found.labels["column"] for found in resolved.rows] == ["price $ net $"]
     assert resolved.rows[0].resolved_reason == "recovered"
     of_column = database.ask(findings, FindingFilter(column="distance"), 1)
-    assert of_column.total == 2
+    assert of_column.total == 3
     assert database.ask(findings, FindingFilter(model="other"), 1).total == 0
 
 
@@ -69,7 +70,7 @@ def test_rules_that_can_not_be_read_any_more_hide_no_alert(own_database: SeededD
     with transaction(own_database.engine, own_database.seeded.project_id, Role.OWNER) as connection:
         connection.execute(sa.update(alert_config).values(source="rules: [nonsense"))
     page = own_database.ask(findings, FindingFilter(), 1)
-    assert page.total == 5
+    assert page.total == 6
     assert {found.threshold for found in page.rows} == {"threshold not readable"}
     assert page.rows[0].sentence == "Contrast, within hours: column distance, deployment 2"
 
@@ -94,7 +95,7 @@ def test_one_alert_with_its_series_timeline_and_neighbours(database: SeededDatab
     assert "retry HTTP 503" in " ".join(event.what for event in detail.timeline)
     assert (detail.fired_in_30_days, detail.deliveries_dead) == (1, 1)
     assert {other.rule_name for other in detail.others} == {
-        "no-labels", "column-drift", "auc-low", "missing-values",
+        "no-labels", "column-drift", "auc-low", "missing-values", "drift-incident",
     }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from tests.seeded_database import SeededDatabase
 
 def test_open_alerts_are_counted_by_severity(database: SeededDatabase):
     counts = database.ask(overview, database.now).counts
-    assert (counts.page, counts.ticket, counts.notice) == (1, 2, 1)
+    assert (counts.page, counts.ticket, counts.notice) == (1, 2, 2)
     assert (counts.pending, counts.acknowledged) == (1, 1)
 
 
