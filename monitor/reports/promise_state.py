@@ -2,7 +2,9 @@
 
 A history can keep, leave open or refute a promise: kept when the 95 % upper limit of its rate is at
 most the promise, refuted when so many incidents would be a surprise (5 %) if the promise held,
-open in between. A short history is open, never refuted, by its length alone.
+open in between. A short history is open, never refuted, by its length alone: less than a month is
+taken for one, as the promise is about months. What nobody has judged may be real, so it can keep a
+promise from being verified, but only alarms told false refute it.
 """
 
 from __future__ import annotations
@@ -78,6 +80,10 @@ class History:
         """95 % upper limit of their rate a month (exact Poisson); None without a day."""
         return upper_limit(self.incidents, self.days / MONTH_DAYS) if self.days > 0 else None
 
+    def evidence(self, promise: float) -> Evidence:
+        """What it says of a promise of X a month."""
+        return evidence_of(self.incidents, self.days, promise, self.told_false)
+
 
 @dataclass(frozen=True)
 class BacktestFacts:
@@ -99,15 +105,19 @@ class BacktestFacts:
         return evidence_of(len(self.incidents), self.days, self.promise)
 
 
-def evidence_of(incidents: int, days: float, promise: float) -> Evidence:
-    """What so many incidents in so many days say of a promise of X a 30 days."""
+def evidence_of(incidents: int, days: float, promise: float, false: int | None = None) -> Evidence:
+    """What so many incidents in so many days say of a promise of X a 30 days.
+
+    `false` of them are known to be so; all without it.
+    """
     if days <= 0:
         return Evidence.OPEN
     months = days / MONTH_DAYS
     if upper_limit(incidents, months) <= promise:
         return Evidence.KEPT
     # P(K >= k) of a Poisson count with mean m is the regularised incomplete gamma function P(k, m).
-    surprise = float(special.gammainc(incidents, promise * months)) if incidents else 1.0
+    known = incidents if false is None else false
+    surprise = float(special.gammainc(known, promise * max(months, 1.0))) if known else 1.0
     return Evidence.REFUTED if surprise < SURPRISE else Evidence.OPEN
 
 
@@ -153,7 +163,7 @@ def state_of(
     refuted = [*_refuted_by_history(promise, history), *_refuted_by_backtest(backtest)]
     if refuted:
         return PromiseState.NOT_AVAILABLE, tuple(refuted)
-    if evidence_of(history.incidents, history.days, promise) is Evidence.KEPT:
+    if history.evidence(promise) is Evidence.KEPT:
         return PromiseState.AVAILABLE, ()
     return PromiseState.NOT_YET_VERIFIED, (not_yet(promise, history.incidents, history.days),)
 
@@ -170,11 +180,11 @@ def not_yet(promise: float, incidents: int, days: float) -> str:
 
 
 def _refuted_by_history(promise: float, history: History) -> list[str]:
-    if evidence_of(history.incidents, history.days, promise) is not Evidence.REFUTED:
+    if history.evidence(promise) is not Evidence.REFUTED:
         return []
     return [
-        f"{_count(history.incidents)} in {history.days:.0f} clean days are more than the promise"
-        " allows by chance: judge those that nobody has judged, or tell false alarms as such."
+        f"{history.told_false} alarms were told false in {history.days:.0f} clean days: more than"
+        " the promise allows by chance. The levels were lowered for them."
     ]
 
 

@@ -55,7 +55,7 @@ def test_evidence_is_that_of_exact_poisson_limits(
 ) -> None:
     months = days / 30
     upper = stats.chi2.ppf(0.95, 2 * incidents + 2) / 2 / months
-    surprise = stats.poisson.sf(incidents - 1, promise * months)
+    surprise = stats.poisson.sf(incidents - 1, promise * max(months, 1.0))
     found = evidence_of(incidents, days, promise)
     if abs(upper - promise) > 1e-9 and abs(surprise - 0.05) > 1e-9:
         wanted = Evidence.REFUTED if surprise < 0.05 else Evidence.OPEN
@@ -78,7 +78,10 @@ def test_without_a_judged_day_nothing_is_claimed() -> None:
         (History(days=89.0), 0, None, PromiseState.NOT_YET_VERIFIED),
         (History(days=95.0, explained=9), 0, None, PromiseState.AVAILABLE),
         (History(days=95.0, told_false=1), 0, None, PromiseState.NOT_YET_VERIFIED),
-        (History(days=56.0, told_false=3, unjudged=3), 0, None, PromiseState.NOT_AVAILABLE),
+        (History(days=56.0, told_false=6), 0, None, PromiseState.NOT_AVAILABLE),
+        (History(days=56.0, told_false=3, unjudged=3), 0, None, PromiseState.NOT_YET_VERIFIED),
+        (History(days=1.0, unjudged=2), 0, None, PromiseState.NOT_YET_VERIFIED),
+        (History(days=1.0, told_false=1), 0, None, PromiseState.NOT_YET_VERIFIED),
         (History(days=95.0), 0, backtest(1), PromiseState.AVAILABLE),
         (History(days=95.0), 0, backtest(6), PromiseState.NOT_AVAILABLE),
     ],
