@@ -93,7 +93,7 @@ def _hear_peers(
             found = judge(run, python, list(mine.values()), tell)
             for kind, file in mine.items():
                 tables[run, kind] = found[file.label]
-                cost = float(cost_of(run, file)["seconds"])
+                cost = float(cost_of(run, file)["cpu_seconds"])
                 heard.costs.setdefault((run.name, kind), []).append(cost)
     for one in plan.contestants:
         for kind in kinds:

@@ -226,7 +226,7 @@ def _entry_json(one: Entry) -> dict[str, Any]:
         "mean_rmdt_owed_hours": round(one.all_owed_delays.mean, 2),
         "found_within": {f"{hours:g}": round(delays.within(hours), 4) for hours in WITHIN_HOURS},
         "rmdt_by_shift": _by_shift(one),
-        "seconds_a_stream": {kind: round(cost, 2) for kind, cost in one.cost.items()},
+        "cpu_seconds_a_stream": {kind: round(cost, 2) for kind, cost in one.cost.items()},
     }
 
 
