@@ -144,6 +144,38 @@ def test_p_values_are_the_curve_with_the_chi_square_tail_as_a_floor(month, long_
     assert len(columns) == 5
 
 
+# The cell view, written out: counts scaled down by the lifted wobble of all cells together, SciPy's
+# beta law for the binomial tail of fractional counts, twice the cells, then curve and floor.
+@pytest.mark.parametrize("scale", [HOURLY, DAILY])
+def test_p_values_of_the_cell_view_written_out(month, long_run, scale):
+    baseline, columns, hours = month
+    table, scores = baseline.calibrations, long_run.scores[scale]
+    c1 = baseline.place["", "c1"]
+    column, at = baseline.columns[c1], (c1, View.OMNIBUS, scale)
+    slots, length = hours.slots(column.season).tolist(), SCALES[scale].length
+    ordered = columns[1].counts[:, column.layout.order]
+    for place in range(0, len(scores.ends), 17):
+        end, cell = int(scores.ends[place]), int(scores.cell[c1, place])
+        inside = slice(end - length, end)
+        expected, inflation = slow.expectation(
+            ordered[inside].tolist(), slots[inside], column.totals.tolist()
+        )
+        m, count = ordered[inside].sum(), ordered[inside, cell].sum()
+        shrink = 1 / (inflation + m * table.tau[at] * table.spread[at])
+        q = expected[cell] / m
+        upper = stats.beta.cdf(q, count * shrink, (m - count) * shrink + 1)
+        lower = stats.beta.sf(q, count * shrink + 1, (m - count) * shrink)
+        nominal = min(1.0, 2 * len(expected) * min(upper, lower))
+        if table.kind[c1, View.CELL, scale] == Calibration.FEW:
+            wanted = few_cell_p(-np.log([nominal]), np.array([len(expected)]),
+                                table.degrees[[c1], View.CELL, scale])[0]  # fmt: skip
+        else:
+            curve = table.curves[c1, View.CELL, scale][None]
+            wanted = p_on_curve(curve, np.zeros(1, np.int64), -np.log([nominal]))[0]
+        wanted = max(wanted, nominal)
+        assert scores.p_value[c1, View.CELL, place] == pytest.approx(wanted, rel=1e-6)
+
+
 def test_one_days_statistic_is_that_of_plain_loops(month, long_run):
     baseline, columns, hours = month
     c1 = baseline.place["", "c1"]
