@@ -144,7 +144,8 @@ def _draw_incidents(frame: Frame, model: ModelFacts) -> None:
         kit.empty(
             "No drift incident so far",
             "All drift alarms of a model within 24 hours make one incident; the first will stand"
-            " here. Nothing alarms before 4 healthy weeks were learned from.",
+            " here. Before 4 healthy weeks were learned from, only deployments that differ from"
+            " each other alarm.",
         )
         return
     for one in page.rows:

@@ -84,7 +84,8 @@ class PromiseReport:
     @property
     def sentence(self) -> str:
         """The promise in words, beside the model's own history."""
-        return promise_sentence(self.promised, self.history)
+        said = promise_sentence(self.promised, self.history)
+        return said if self.learned is not None else f"What will be promised: {said}"
 
     @property
     def withheld(self) -> tuple[ColumnPromise, ...]:
@@ -202,8 +203,10 @@ def _judged(connection: Connection, project_id: int, model_id: int) -> Window | 
             row.body.is_not(None),
         )
     )  # fmt: skip
+    if first is None:
+        return None
     newest = _newest_judged(connection, project_id, model_id)
-    if first is None or newest is None or newest <= first:
+    if newest is None or newest <= first:
         return None
     return Window(first, newest)
 

@@ -251,7 +251,10 @@ def _moments(texts: Sequence[str]) -> tuple[datetime, ...]:
 
 def waiting(weeks: int) -> tuple[PromiseState, tuple[str, ...]]:
     """Too few healthy weeks to learn from."""
-    said = f"{weeks} of {MIN_WEEKS} healthy weeks of history are there; until then nothing alarms."
+    said = (
+        f"{weeks} of {MIN_WEEKS} healthy weeks of history are there. Until then only deployments that"
+        " differ from each other alarm."
+    )
     return PromiseState.WAITING_FOR_HISTORY, (said,)
 
 

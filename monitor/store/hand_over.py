@@ -131,7 +131,6 @@ def judge(
     """
     act = _Act(*_checked(by, comment), now, public_url)
     with transaction(engine, project_id, role) as connection:
-        lock_alerts(connection, project_id)
         return _judge(connection, project_id, incident, verdict, act)
 
 
@@ -154,7 +153,6 @@ def false_alarm(
     """
     act = _Act(*_checked(by, comment), now, public_url)
     with transaction(engine, project_id, role) as connection:
-        lock_alerts(connection, project_id)
         found, _, _ = find_alert(connection, project_id, number)
         incident = found.labels.get("incident", "")
         if not incident:
@@ -172,6 +170,8 @@ def _judge(
     judged = judge_incident(connection, project_id, incident, verdict, act.by, act.comment, act.now)
     if verdict is not Verdict.FALSE_ALARM:
         return JudgedIncident(judged, ())
+    # After the incident's row: the worker, too, changes incidents before alerts.
+    lock_alerts(connection, project_id)
     row = alert_table.c
     query = sa.select(row.id).where(
         row.project_id == project_id,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import sqlalchemy as sa
 
@@ -10,6 +13,7 @@ from monitor.reports.actions import Verdict, judge_by_hand
 from monitor.reports.alert_detail import alert_detail
 from monitor.reports.alerts import finding
 from monitor.reports.incidents import column_of, incident_facts, incident_of_alert, incidents
+from monitor.store.alert_book import lock_alerts
 from monitor.store.engine import Role, transaction
 from monitor.store.tables import delivery, incident, seasonal_baseline
 from tests.promise_seed import HOSTILE_SENTENCE
@@ -131,6 +135,27 @@ def test_a_false_alarm_is_told_to_who_was_told_of_it(own_database: SeededDatabas
         ).one()
     assert newest.event_type == "finding.resolved"
     assert newest.alert_ids[0] == own_database.seeded.alert_ids[ALERT]
+
+
+def test_a_person_and_the_worker_at_the_same_time_wait_for_each_other(
+    own_database: SeededDatabase,
+):
+    """The worker changes incidents first and alerts then; the other order would be a deadlock."""
+    number, project_id = own_database.seeded.incidents.open, own_database.seeded.project_id
+    arguments = (number, Verdict.FALSE_ALARM, "Ada", "", own_database.now, "http://d")
+    waits = sa.text("select count(*) from pg_locks where not granted")
+    with ThreadPoolExecutor(1) as pool:
+        with transaction(own_database.engine, project_id, Role.WORKER) as worker:
+            worker.execute(
+                sa.update(incident).where(incident.c.id == number).values(last_at=own_database.now)
+            )
+            told = pool.submit(own_database.ask, judge_by_hand, *arguments)
+            deadline = time.monotonic() + 20
+            while not worker.scalar(waits) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            lock_alerts(worker, project_id)
+        told.result(20)
+    assert own_database.ask(finding, own_database.seeded.alert_ids[ALERT]).state == "resolved"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.FAULT, Verdict.ADOPT])
