@@ -252,8 +252,8 @@ def _moments(texts: Sequence[str]) -> tuple[datetime, ...]:
 def waiting(weeks: int) -> tuple[PromiseState, tuple[str, ...]]:
     """Too few healthy weeks to learn from."""
     said = (
-        f"{weeks} of {MIN_WEEKS} healthy weeks of history are there. Until then only deployments that"
-        " differ from each other alarm."
+        f"{weeks} of {MIN_WEEKS} healthy weeks of history are there. Until then only deployments"
+        " that differ from each other alarm."
     )
     return PromiseState.WAITING_FOR_HISTORY, (said,)
 
