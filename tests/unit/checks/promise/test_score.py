@@ -86,6 +86,25 @@ def test_one_hour_alone_is_the_same_hour_of_a_long_run(month, long_run):
     assert tested > 12
 
 
+def test_the_hourly_run_remembers_a_hit_two_hours_before(month):
+    """Two afternoon hours with one quiet hour between: the later one fires, in both paths."""
+    baseline, columns, hours = month
+    counts = columns[1].counts.copy()
+    for at in (30 * 24 + 13, 30 * 24 + 15):
+        moved = counts[at, :2] // 2
+        counts[at, :2] -= moved
+        counts[at, 4:6] += moved
+    changed = [columns[0], replace(columns[1], counts=counts), *columns[2:]]
+    loose = Budget(promise=20)
+    at_once = watch(baseline, changed, hours.part(0, 30 * 24 + 17), loose, since=30 * 24)
+    hourly = [one.end for one in at_once.firings if (one.column, one.scale) == ("c1", 1)]
+    assert hourly == [hours.end_of(30 * 24 + 15)]
+    start, stop = 30 * 24 + 16 - 168, 30 * 24 + 16
+    seen = part_of(changed, start, stop)
+    alone = watch(baseline, seen, hours.part(start, stop), loose, since=stop - 1 - start)
+    assert [one.end for one in alone.firings if (one.column, one.scale) == ("c1", 1)] == hourly
+
+
 def test_the_shift_fires_and_what_did_not_move_stays_quiet(month, long_run):
     _, _, hours = month
     onset = hours.end_of(35 * 24 - 1)
