@@ -133,9 +133,9 @@ def _fault(fault: FaultFound | None, contrasts: int) -> str:
 def _incidents(told: IncidentTotals) -> Iterator[str]:
     rate = "" if told.a_month is None else f", {told.a_month:.1f} in 30 days"
     yield (
-        f"Drift incidents: {len(told.incidents)}{rate}. The promise (at most {told.promised:g} false"
-        f" ones a month in expectation, if coming weeks behave like those learned from) is"
-        f" {told.state}."
+        f"Drift incidents: {len(told.incidents)}{rate}. The promise (at most {told.promised:g}"
+        f" false ones a month in expectation, if coming weeks behave like those learned from)"
+        f" is {told.state}."
     )
     if told.withheld:
         reasons = "; ".join(f"{name}: {why}" for name, why in sorted(told.withheld.items()))

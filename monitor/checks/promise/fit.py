@@ -34,7 +34,15 @@ from monitor.checks.promise.scales import (
     SEGMENT_SCALES,
     SIX_HOURS,
 )
-from monitor.checks.promise.tail import GRID, TailFits, fit_tails, resampled_weeks, tail_curve
+from monitor.checks.promise.tail import (
+    GRID,
+    LEAST_SHAPE,
+    TailFits,
+    fit_tails,
+    least_shape_of,
+    resampled_weeks,
+    tail_curve,
+)
 from monitor.checks.promise.views import (
     GAUSSIAN_VIEWS,
     N_VIEWS,
@@ -50,6 +58,7 @@ MIN_WINDOWS = 40
 FEWEST_WINDOWS = 4
 PRIOR_WINDOWS = 8
 MIN_INDEPENDENT = 20
+SURE_COLUMNS = 5
 FLOORED = (HOURLY, SIX_HOURS)
 _TESTED = (ColumnClass.ROW,)
 """Segments of a calendar or context column say nothing that all its requests don't."""
@@ -61,7 +70,6 @@ class FitOptions:
 
     seasons: tuple[Season, ...] = tuple(Season)
     use_wobble: bool = True
-    least_shape: float = 0.2
     seed: int = 0
 
 
@@ -147,7 +155,7 @@ def _fit_group(
     learned = [
         _learn(column, hours, accepted.get(column.key, every), options) for column in columns
     ]
-    table = _calibrated(learned, options)
+    table = _calibrated(learned)
     return SeasonalBaseline(_with_reasons(learned, table), table)
 
 
@@ -280,7 +288,7 @@ def _hold_out_cells(
         learning.tails[View.CELL, scale] = fit_tails(cells.surprise[seen], week_of[seen], draws)
 
 
-def _calibrated(learned: Sequence[_Learning], options: FitOptions) -> Calibrations:
+def _calibrated(learned: Sequence[_Learning]) -> Calibrations:
     shape = (len(learned), N_VIEWS, N_SCALES)
     table = Calibrations(
         kind=np.zeros(shape, np.int64),
@@ -292,16 +300,14 @@ def _calibrated(learned: Sequence[_Learning], options: FitOptions) -> Calibratio
     )
     for view in View:
         for scale in range(N_SCALES):
-            _fill(table, learned, view, scale, options)
+            _fill(table, learned, view, scale)
     for place, one in enumerate(learned):
         if one.column.column_class is ColumnClass.CALENDAR:
             table.kind[place, View.CELL, HOURLY] = Calibration.REGULAR
     return table
 
 
-def _fill(
-    table: Calibrations, learned: Sequence[_Learning], view: View, scale: int, options: FitOptions
-) -> None:
+def _fill(table: Calibrations, learned: Sequence[_Learning], view: View, scale: int) -> None:
     """One view at one scale of all columns: what columns share is moderated here."""
     wobbles = {p: one.wobbles[view, scale] for p, one in enumerate(learned)
                if (view, scale) in one.wobbles}  # fmt: skip
@@ -315,9 +321,11 @@ def _fill(
         common = np.mean([one.shape for one in tails.values()], axis=0)
         for place, fits in tails.items():
             floored = scale in FLOORED or view is View.CELL or learned[place].column.segment
+            sure = scale in FLOORED and len(tails) >= SURE_COLUMNS
+            least = least_shape_of(common) if sure else LEAST_SHAPE
             kind = Calibration.TAIL if floored else Calibration.TAIL_ALONE
             table.kind[place, view, scale] = kind
-            table.curves[place, view, scale] = tail_curve(fits, common, options.least_shape)
+            table.curves[place, view, scale] = tail_curve(fits, common, least)
     few = [place for place in wobbles if place not in tails]
     if few:
         _moderate(table, wobbles, few, view, scale)

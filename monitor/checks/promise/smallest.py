@@ -35,13 +35,11 @@ def critical_statistics(
     """
     table = baseline.calibrations
     found = np.full(len(baseline.columns), np.nan)
+    fitted = _surprises_needed(baseline, scale, levels, view)
     for place, kind in enumerate(table.kind[:, view, scale]):
         level = float(levels[place])
-        if kind in (Calibration.TAIL, Calibration.TAIL_ALONE) and level > 0:
-            needed = surprise_needed(table.curves[place, view, scale], level)
-            if kind == Calibration.TAIL:
-                needed = max(needed, -np.log(level))
-            found[place] = special.chdtri(1.0, np.exp(-min(needed, 690.0)))
+        if not np.isnan(fitted[place]):
+            found[place] = special.chdtri(1.0, np.exp(-fitted[place]))
         elif kind == Calibration.FEW and level > 0:
             degrees = float(table.degrees[place, view, scale])
             found[place] = special.fdtri(1.0, degrees, 1 - level) if level > 1e-15 else np.inf
@@ -64,3 +62,36 @@ def smallest_shifts(baseline: SeasonalBaseline, scores: ScaleScores, levels: Flo
     with np.errstate(invalid="ignore", divide="ignore"):
         z = np.sqrt(critical * divisor) + special.ndtri(POWER) * np.sqrt(wobble)
         return np.asarray(np.where(n > 0, z / np.sqrt(n), np.nan))
+
+
+def smallest_effects(baseline: SeasonalBaseline, scores: ScaleScores, levels: Floats) -> Floats:
+    """Smallest change of all cells together that each window would show with 90 % certainty, in PSI
+    units, float64[columns, w]; NaN where the omnibus view isn't tested by a fitted tail.
+
+    T of a change of size D has mean df + n·D and variance 2(df + 2n·D) (noncentral chi-square,
+    normal approximation).
+    """
+    scale, view = scores.scale, View.OMNIBUS
+    table = baseline.calibrations
+    surprise = _surprises_needed(baseline, scale, levels, view)[:, None]
+    n, df = scores.effective_rows[:, view], scores.degrees[:, view]
+    tau = table.tau[:, view, scale][:, None]
+    spread = table.spread[:, view, scale][:, None]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        critical = special.chdtri(df, np.exp(-surprise)) * (1 + n * tau * spread)
+        beyond = np.maximum(critical - df, 0.0)
+        certain = beyond + special.ndtri(POWER) * np.sqrt(2 * (df + 2 * beyond))
+        return np.asarray(np.where(n > 0, certain / n, np.nan))
+
+
+def _surprises_needed(baseline: SeasonalBaseline, scale: int, levels: Floats, view: View) -> Floats:
+    """The surprise at which a fitted tail reaches its level, float64[columns]; NaN without one."""
+    table = baseline.calibrations
+    found = np.full(len(baseline.columns), np.nan)
+    for place, kind in enumerate(table.kind[:, view, scale]):
+        level = float(levels[place])
+        if kind in (Calibration.TAIL, Calibration.TAIL_ALONE) and level > 0:
+            needed = surprise_needed(table.curves[place, view, scale], level)
+            floor = -np.log(level) if kind == Calibration.TAIL else 0.0
+            found[place] = min(max(needed, floor), 690.0)
+    return found

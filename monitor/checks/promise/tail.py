@@ -18,6 +18,7 @@ RESAMPLES = 100
 TOP_SHARE = 0.1
 MIN_TOP = 10
 LEAST_SHAPE, MOST_SHAPE = 0.2, 0.5
+SURE_SHAPE, SHAPE_MARGIN = 0.1, 0.1
 GRID = np.concatenate((np.linspace(0.0, 20.0, 81), np.geomspace(20.5, 800.0, 47)))
 """Surprises at which a p-value curve is kept; in between it is interpolated in ln p."""
 
@@ -62,11 +63,20 @@ def fit_tails(surprise: Floats, week: Integers, draws: Integers) -> TailFits:
     return TailFits(threshold, mean, shape, np.where(n > 0, k / np.maximum(n, 1.0), 1.0))
 
 
+def least_shape_of(common_shape: Floats) -> float:
+    """The least shape for windows whose tail many columns show: their mean plus 0.1, in [0.1, 0.2].
+
+    Shapes near 0 (exponential tails) are what sampling and Gaussian wobble give; where the columns
+    together show heavier ones, the full 0.2 stays.
+    """
+    return float(np.clip(common_shape.mean() + SHAPE_MARGIN, SURE_SHAPE, LEAST_SHAPE))
+
+
 def tail_curve(fits: TailFits, common_shape: Floats, least_shape: float = LEAST_SHAPE) -> Floats:
     """ln p on GRID, float64[len(GRID)]: the average over the resamples.
 
     Each fit's shape is drawn half-way to the mean over the columns (`common_shape`
-    float64[resamples]) and held to [0.2, 0.5]: a single column's tail is too short to tell.
+    float64[resamples]) and held to [least, 0.5]: a single column's tail is too short to tell.
     Below its threshold a fit says p = 1.
     """
     shape = np.clip(0.5 * (fits.shape + common_shape), least_shape, MOST_SHAPE)[:, None]

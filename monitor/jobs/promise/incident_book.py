@@ -3,6 +3,7 @@
 An incident is told once under what it is about: all deployments, or the ones that contrasts name.
 When that changes, the former telling ends and a new one begins. The same column coming back within
 14 days goes on quietly, unless a person has judged the incident in between: then it is a new one.
+Nobody is told more of an open incident that a person called a false alarm or the new normal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from monitor.jobs.base import JobContext
 from monitor.jobs.promise.measure import measurement
 from monitor.measurement import Measured, Measurement
 from monitor.records import LIVE_LEG
-from monitor.store.incidents import StoredIncident, add_incident, read_incidents, update_incident
+from monitor.store.incidents import (
+    StoredIncident,
+    Verdict,
+    add_incident,
+    read_incidents,
+    update_incident,
+)
 from monitor.windows import Window
 
 METHOD = "open"
@@ -97,7 +104,8 @@ class IncidentBook:
         if set(after.columns) != set(before.incident.columns):
             stored = replace(stored, context=self.describe(after, end))
         named = after.deployments != before.incident.deployments
-        if stored.open and (not stored.quiet or named):
+        settled = before.verdict in (Verdict.FALSE_ALARM, Verdict.ADOPT)
+        if stored.open and not settled and (not stored.quiet or named):
             self._tell(replace(stored, quiet=False), end, serving)
         else:
             self._keep(stored)

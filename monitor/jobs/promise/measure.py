@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from monitor.checks.intervals import LEVEL
 from monitor.checks.promise.baseline import SeasonalBaseline, SeasonalColumn
 from monitor.checks.promise.scales import SCALES
 from monitor.checks.promise.score import ScaleScores
-from monitor.checks.promise.smallest import smallest_shifts
+from monitor.checks.promise.smallest import smallest_effects, smallest_shifts
 from monitor.checks.promise.views import MIN_ROWS, View
 from monitor.checks.promise.watch import Watched
 from monitor.checks.registry import CheckName, entry
@@ -27,6 +28,14 @@ METHOD = "seasonal"
 _Z = 1.959964
 
 
+@dataclass(frozen=True, eq=False)
+class Visible:
+    """The smallest changes that windows of one scale could show, float64[columns, w] each."""
+
+    shift_sd: Floats
+    psi: Floats
+
+
 def seasonal_measurements(
     context: JobContext,
     seen: ModelHours,
@@ -37,7 +46,9 @@ def seasonal_measurements(
     """One measurement a column and window that ends with one of the hours `ends` (exclusive)."""
     for place, scores in enumerate(watched.scores):
         levels = watched.levels[:, place]
-        visible = smallest_shifts(baseline, scores, levels)
+        visible = Visible(
+            smallest_shifts(baseline, scores, levels), smallest_effects(baseline, scores, levels)
+        )
         for window, end in enumerate(scores.ends.tolist()):
             if end not in ends:
                 continue
@@ -89,7 +100,7 @@ def _outcome(
     place: int,
     window: int,
     levels: Floats,
-    visible: Floats,
+    visible: Visible,
 ) -> Outcome:
     p = scores.p_value[place, :, window]
     rows = int(scores.rows[place, window])
@@ -104,9 +115,12 @@ def _outcome(
         "level": _short(float(levels[place]) * tests),
         "season": column.season.value,
     }
-    shift = float(visible[place, window])
-    if math.isfinite(shift):
-        detail["smallest_visible_shift_sd"] = _short(shift)
+    for name, values in (
+        ("smallest_visible_shift_sd", visible.shift_sd),
+        ("smallest_visible_psi", visible.psi),
+    ):
+        if math.isfinite(values[place, window]):
+            detail[name] = _short(float(values[place, window]))
     return Measured(_short(value), rows, _short(low), _short(high), LEVEL, column.n, detail)
 
 

@@ -162,7 +162,8 @@ def seasonal(engine: Engine, **wanted: Any) -> list[Any]:
     where = " and ".join(f"{name} = :{name}" for name in wanted) or "true"
     query = (
         "select column_name, window_start, window_end, state, value, n, reason, detail"
-        f" from measurement where method = 'seasonal' and {where} order by window_end, column_name, window_start"
+        f" from measurement where method = 'seasonal' and {where}"
+        " order by window_end, column_name, window_start"
     )
     return rows_of(engine, 1, query, **wanted)
 
