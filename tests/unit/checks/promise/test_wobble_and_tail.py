@@ -13,6 +13,7 @@ from monitor.checks.promise.tail import (
     RESAMPLES,
     TailFits,
     fit_tails,
+    least_shape_of,
     p_on_curve,
     resampled_weeks,
     surprise_needed,
@@ -195,3 +196,17 @@ def test_shapes_are_shared_and_held(own, common, held):
     p = 0.1 * (1 + held * 8 / (1.5 * (1 - held))) ** (-1 / held)
     assert np.exp(curve[at]) == pytest.approx(p)
     assert curve[: int(np.searchsorted(GRID, 2.0)) + 1].tolist() == [0.0] * 9
+
+
+# Mean over the resamples plus 0.1, held to [0.1, 0.2], by hand; a lighter tail needs less surprise.
+def test_many_columns_with_light_tails_allow_a_lighter_one():
+    held = [least_shape_of(np.full(3, mean)) for mean in (-0.2, 0.0, 0.04, 0.1, 0.4)]
+    assert held == pytest.approx([0.1, 0.1, 0.14, 0.2, 0.2])
+    rng = np.random.default_rng(6)
+    fits = fit_tails(
+        rng.exponential(1, 8 * 168), np.repeat(np.arange(8), 168), resampled_weeks(8, rng)
+    )
+    common = np.zeros(RESAMPLES + 1)
+    light, plain = tail_curve(fits, common, least_shape_of(common)), tail_curve(fits, common)
+    assert surprise_needed(light, 1e-4) < surprise_needed(plain, 1e-4)
+    assert p_on_curve(light[None], np.zeros(1, np.int64), np.array([9.2]))[0] > np.exp(-9.2)
