@@ -24,7 +24,7 @@ from monitor.checks.registry import CheckName
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.check_windows import save_measurements
 from monitor.jobs.names import WATCH
-from monitor.jobs.promise.contrasts import contrast_firings
+from monitor.jobs.promise.contrasts import contrast_excess, contrast_firings
 from monitor.jobs.promise.describe import Describer
 from monitor.jobs.promise.incident_book import IncidentBook
 from monitor.jobs.promise.learn import LOOK_BACK_WEEKS, learn_week
@@ -130,12 +130,12 @@ def _judge_week(
     ends = {run.hour(start) + 1 - low for start in starts}
     budget = budget_of(run.connection, run.context, starts[0], len(part.deployment_ids) > 1)
     if learned.baseline is None:
-        _keep_incidents(run, part, (), ends, budget)
+        _keep_incidents(run, week_start, part, (), ends, budget)
         return list(_waiting(run, part, learned, ends))
     since = min(ends) - 1
     watched = watch(learned.baseline, part.columns, part.hours, budget, since=since)
     joint = _judge_days(run, week_start, learned.baseline, starts, budget)
-    _keep_incidents(run, part, (*watched.firings, *joint), ends, budget)
+    _keep_incidents(run, week_start, part, (*watched.firings, *joint), ends, budget)
     return list(seasonal_measurements(run.context, part, learned.baseline, watched, ends))
 
 
@@ -164,12 +164,23 @@ def _judge_days(
 
 
 def _keep_incidents(
-    run: _Run, part: ModelHours, fired: Iterable[Firing], ends: set[int], budget: Budget
+    run: _Run,
+    week_start: datetime,
+    part: ModelHours,
+    fired: Iterable[Firing],
+    ends: set[int],
+    budget: Budget,
 ) -> None:
     judged = sorted(ends)
-    span = Window(part.hours.end_of(judged[0] - 2), part.hours.end_of(judged[-1] - 1))
-    columns = sorted({one.name for one in part.columns if not one.segment})
-    named = contrast_firings(run.connection, run.context, span, columns, budget.contrast_level)
+    named: list[Firing] = []
+    if budget.contrast:
+        span = Window(part.hours.end_of(judged[0] - 2), part.hours.end_of(judged[-1] - 1))
+        columns = sorted({one.name for one in part.columns if not one.segment})
+        incidents = list(run.book.incidents.values())
+        excess = contrast_excess(run.connection, run.context, week_start, incidents)
+        named = contrast_firings(
+            run.connection, run.context, span, columns, budget.contrast_level, excess
+        )
     at: dict[datetime, list[Firing]] = defaultdict(list)
     for firing in (*fired, *named):
         at[firing.end].append(firing)
