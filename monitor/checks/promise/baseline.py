@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from monitor.checks.promise.column import CellOrder, Layouts
+from monitor.checks.promise.expect import shares_of
 from monitor.checks.promise.hours import Season
 from monitor.profiles.arrays import Floats, Integers
 
@@ -59,6 +60,7 @@ class SeasonalColumn:
     weight: float
     season: Season
     layout: CellOrder
+    strength: float
     totals: Floats
     column_class: ColumnClass
     weeks: tuple[int, ...]
@@ -68,6 +70,11 @@ class SeasonalColumn:
     def key(self) -> tuple[str, str]:
         """Segment and column."""
         return self.segment, self.name
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Expected shares of each slot, float64[slots, k]."""
+        return shares_of(self.totals, self.season, self.strength)
 
     @property
     def available(self) -> bool:

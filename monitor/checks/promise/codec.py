@@ -52,6 +52,7 @@ def _words(column: SeasonalColumn) -> dict[str, Any]:
         "segment": column.segment,
         "weight": column.weight,
         "season": column.season.value,
+        "strength": column.strength,
         "class": column.column_class.value,
         "weeks": list(column.weeks),
         "withheld": column.withheld,
@@ -62,6 +63,7 @@ def _column(words: dict[str, Any], place: int, arrays: Any) -> SeasonalColumn:
     layout = CellOrder(arrays[f"order{place}"], arrays[f"scores{place}"], arrays[f"data{place}"])
     return SeasonalColumn(
         words["name"], words["segment"], words["weight"], Season(words["season"]), layout,
+        words["strength"],
         arrays[f"totals{place}"], ColumnClass(words["class"]), tuple(words["weeks"]),
         words["withheld"],
     )  # fmt: skip

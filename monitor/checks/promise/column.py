@@ -59,6 +59,11 @@ class CellOrder:
     scores: Floats
     data: Flags
 
+    @property
+    def missing(self) -> int:
+        """Place of the missing cell, the last one before ordering."""
+        return int(np.argmax(self.order))
+
     @classmethod
     def of(cls, column_is_number: bool, totals: Integers) -> CellOrder:
         """The layout that baseline counts `totals` int64[k] (missing last) decide."""
@@ -82,6 +87,7 @@ class Layouts:
     scores: Floats
     data: Flags
     n_cells: Integers
+    missing: Integers
 
     @classmethod
     def of(cls, layouts: Sequence[CellOrder]) -> Layouts:
@@ -92,7 +98,8 @@ class Layouts:
             scores[place, : len(one.scores)] = one.scores
             data[place, : len(one.data)] = one.data
         n_cells = np.array([len(one.order) for one in layouts], np.int64)
-        return cls(tuple(one.order for one in layouts), scores, data, n_cells)
+        missing = np.array([one.missing for one in layouts], np.int64)
+        return cls(tuple(one.order for one in layouts), scores, data, n_cells, missing)
 
     @cached_property
     def width(self) -> int:

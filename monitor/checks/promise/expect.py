@@ -1,9 +1,12 @@
 """What a seasonal baseline expects of a window: counts by cell, and how sure it is of them. Pure.
 
-A slot's shares are its own baseline counts drawn towards the column's pooled shares by half a row
-a cell: shares(slot) = (counts + k/2 · pooled) / (rows + k/2). A window expects the shares of its
-hours weighted by the rows it has in each; because those shares were estimated themselves,
-statistics of the window are divided by 1 + m/V with V = m² / Σ_slot (m_slot² / n_slot).
+A slot's shares are its own baseline counts drawn towards a prior of a·k rows (k cells):
+shares(slot) = (counts + a·k·prior) / (rows + a·k). For slots of day and hour the prior is the
+product of the hour's and the day's shares over the pooled ones: what an hour and a day do apart
+from each other needs a few dozen numbers, where slots by themselves need thousands. Else it is the
+pooled shares. A window expects the shares of its hours weighted by the rows it has in each; because
+those shares were estimated themselves, statistics of the window are divided by 1 + m/V with
+V = m² / Σ_slot (m_slot² / n_slot).
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
 from monitor.profiles.arrays import Flags, Floats, Integers
 
 TINY = 1e-9
+DAY_HOURS = 24
+STRENGTHS = (0.5, 8.0, 64.0)
+PRODUCTS = (Season.DAY_TYPE_HOUR, Season.HOUR_OF_WEEK)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +71,34 @@ def _padded(cells: Floats, width: int) -> Floats:
     return cells if not missing else np.pad(cells, ((0, 0), (0, missing)))
 
 
-def shares_of(totals: Floats) -> Floats:
-    """Shares of each slot, drawn towards the pooled ones: float64[..., slots, k] -> the same."""
-    k = totals.shape[-1]
-    pooled = totals.sum(axis=-2, keepdims=True) + 0.5
-    pooled = pooled / pooled.sum(axis=-1, keepdims=True)
+def shares_of(totals: Floats, season: Season, strength: float) -> Floats:
+    """Shares of each slot: float64[..., slots, k] -> the same; the prior counts strength·k rows."""
+    weight = strength * totals.shape[-1]
     rows = totals.sum(axis=-1, keepdims=True)
-    return np.asarray((totals + 0.5 * k * pooled) / (rows + 0.5 * k))
+    return np.asarray((totals + weight * _prior(totals, season)) / (rows + weight))
+
+
+def _prior(totals: Floats, season: Season) -> Floats:
+    """Pooled shares, or hour x day / pooled for slots of both, normalised."""
+    pooled = _drawn(totals.sum(axis=-2, keepdims=True), None)
+    if season not in PRODUCTS:
+        return pooled
+    *leading, slots, k = totals.shape
+    by_day = totals.reshape(*leading, slots // DAY_HOURS, DAY_HOURS, k)
+    middle = pooled[..., None, :]
+    hour = _drawn(by_day.sum(axis=-3, keepdims=True), middle)
+    day = _drawn(by_day.sum(axis=-2, keepdims=True), middle)
+    product = hour * day / middle
+    product = product / product.sum(axis=-1, keepdims=True)
+    return np.asarray(product.reshape(totals.shape))
+
+
+def _drawn(counts: Floats, towards: Floats | None) -> Floats:
+    """Shares of counts with half a row a cell added, spread evenly or as `towards` is."""
+    k = counts.shape[-1]
+    rows = counts.sum(axis=-1, keepdims=True)
+    added = 1 / k if towards is None else towards
+    return np.asarray((counts + 0.5 * k * added) / (rows + 0.5 * k))
 
 
 def slot_totals(counts: Floats, slots: Integers, n_slots: int) -> Floats:
@@ -83,26 +110,36 @@ def slot_totals(counts: Floats, slots: Integers, n_slots: int) -> Floats:
     return np.asarray(member @ counts)
 
 
-def choose_season(weeks: Floats, slots: dict[Season, Integers]) -> tuple[Season, Floats]:
-    """The season under which each week is most likely given the others, and its totals by week.
+@dataclass(frozen=True, eq=False)
+class ChosenSeason:
+    """A season, how strongly its slots are drawn to their prior, and counts by week and slot,
+    float64[weeks, slots, k]."""
+
+    season: Season
+    strength: float
+    by_week: Floats
+
+
+def choose_season(weeks: Floats, slots: dict[Season, Integers]) -> ChosenSeason:
+    """The season and strength under which each week is most likely given the others.
 
     `weeks` float64[n, 168, k] counts; `slots[season]` int64[n, 168]. Leave-one-week-out
     log-likelihood Σ counts · ln(shares without that week); the simplest season wins a tie.
-    Totals are float64[n, slots, k].
     """
-    best: tuple[float, Season, Floats] | None = None
+    best: tuple[float, ChosenSeason] | None = None
     for season, of_hour in slots.items():
         by_week = np.stack(
             [slot_totals(weeks[w], of_hour[w], season.n_slots) for w in range(len(weeks))]
         )
         others = by_week.sum(axis=0) - by_week
-        logs = np.log(np.maximum(shares_of(others), 1e-300))
-        likelihood = float(np.sum(by_week * logs))
-        if best is None or likelihood > best[0]:
-            best = likelihood, season, by_week
+        for strength in STRENGTHS if season in PRODUCTS else STRENGTHS[:1]:
+            shares = shares_of(others, season, strength)
+            likelihood = float(np.sum(by_week * np.log(np.maximum(shares, 1e-300))))
+            if best is None or likelihood > best[0]:
+                best = likelihood, ChosenSeason(season, strength, by_week)
     if best is None:
         raise AssertionError("there is no season to choose from")
-    return best[1], best[2]
+    return best[1]
 
 
 @dataclass(frozen=True)
@@ -114,11 +151,13 @@ class Cut:
 
 
 def windows_of(
-    counts: Floats, totals: Floats, hours: Hours, season: Season, cut: Cut, column: int = 0
-) -> WindowRows:
-    """The windows of one column against baseline totals float64[slots, k]; counts float64[h, k]."""
+    counts: Floats, shares: Floats, totals: Floats, hours: Hours, season: Season, cut: Cut,
+    column: int = 0,
+) -> WindowRows:  # fmt: skip
+    """The windows of one column against its baseline's shares and totals, float64[slots, k] each;
+    counts float64[h, k]."""
     slots = hours.slots(season)
-    expected = counts.sum(axis=1)[:, None] * shares_of(totals)[slots]
+    expected = counts.sum(axis=1)[:, None] * shares[slots]
     return window_rows(counts, expected, totals.sum(axis=1), slots, hours.without, season, cut,
                        column)  # fmt: skip
 

@@ -11,13 +11,11 @@ from monitor.checks.promise.baseline import ColumnClass, SeasonalBaseline
 from monitor.checks.promise.hours import Hours
 from monitor.checks.promise.scales import HOURLY, SCALES
 from monitor.checks.promise.score import ScaleScores
-from monitor.checks.promise.views import View
+from monitor.checks.promise.views import BIG_EFFECT, BIG_EXCESS, MIN_EXCESS, View
 from monitor.profiles.arrays import Flags, Floats
 
-GATES = (0.02, 0.01, 0.01, 0.01)
+GATES = (0.02, 0.01, 0.01, 0.01, 0.01)
 """Least effect in PSI units by view: smaller changes are nobody's business, however sure."""
-BIG_EFFECT = 0.25
-MIN_EXCESS, BIG_EXCESS = 5.0, 20.0
 REGULAR_EXCESS = 1.0
 
 

@@ -23,7 +23,15 @@ from monitor.checks.promise.baseline import (
     SeasonalColumn,
 )
 from monitor.checks.promise.column import CellOrder, ColumnHours, Layouts
-from monitor.checks.promise.expect import Cut, WindowRows, choose_season, shares_of, window_rows
+from monitor.checks.promise.expect import (
+    STRENGTHS,
+    ChosenSeason,
+    Cut,
+    WindowRows,
+    choose_season,
+    shares_of,
+    window_rows,
+)
 from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
 from monitor.checks.promise.indicators import least_cells_seen, missing_indicator
 from monitor.checks.promise.scales import (
@@ -59,6 +67,7 @@ FEWEST_WINDOWS = 4
 PRIOR_WINDOWS = 8
 MIN_INDEPENDENT = 20
 SURE_COLUMNS = 5
+MIN_MISSING = 20.0
 FLOORED = (HOURLY, SIX_HOURS)
 _TESTED = (ColumnClass.ROW,)
 """Segments of a calendar or context column say nothing that all its requests don't."""
@@ -173,13 +182,13 @@ def _learn(column: ColumnHours, hours: Hours, weeks: Integers, options: FitOptio
         season: _by_week(hours.slots(season), hours, learning_weeks) for season in options.seasons
     }
     if len(learning_weeks) < MIN_WEEKS:
-        season, totals = Season.NONE, by_week.sum(axis=(0, 1))[None, :]
-        return _Learning(_described(column, season, layout, totals, learning_weeks))
-    season, of_week = choose_season(by_week, slots)
-    learning = _Learning(_described(column, season, layout, of_week.sum(axis=0), learning_weeks))
+        pooled = ChosenSeason(Season.NONE, STRENGTHS[0], by_week.sum(axis=1)[:, None, :])
+        return _Learning(_described(column, pooled, layout, learning_weeks))
+    chosen = choose_season(by_week, slots)
+    learning = _Learning(_described(column, chosen, layout, learning_weeks))
     if learning.column.column_class is not ColumnClass.CALENDAR:
         excluded = _by_week(hours.without, hours, learning_weeks)
-        held_out = _HeldOut(by_week, of_week, slots[season], excluded, season)
+        held_out = _HeldOut(by_week, chosen, slots[chosen.season], excluded)
         _hold_out(learning, held_out, options)
     return learning
 
@@ -190,10 +199,11 @@ def _by_week(values: Integers | Flags, hours: Hours, weeks: Integers) -> Integer
 
 
 def _described(
-    column: ColumnHours, season: Season, layout: CellOrder, totals: Floats, weeks: Integers
+    column: ColumnHours, chosen: ChosenSeason, layout: CellOrder, weeks: Integers
 ) -> SeasonalColumn:
+    totals = chosen.by_week.sum(axis=0)
     return SeasonalColumn(
-        column.name, column.segment, column.weight, season, layout, totals,
+        column.name, column.segment, column.weight, chosen.season, layout, chosen.strength, totals,
         ColumnClass.CALENDAR if _is_calendar(totals) else ColumnClass.ROW,
         tuple(int(week) for week in weeks),
     )  # fmt: skip
@@ -211,26 +221,27 @@ def _is_calendar(totals: Floats) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _HeldOut:
-    """Weeks of one column: counts [weeks, 168, k], totals [weeks, slots, k], slots [weeks, 168]."""
+    """Weeks of one column: counts [weeks, 168, k], slots and exclusions [weeks, 168]."""
 
     counts: Floats
-    totals: Floats
+    chosen: ChosenSeason
     slots: Integers
     excluded: Integers
-    season: Season
 
     def windows(self, scale: int) -> tuple[WindowRows, Integers, Flags]:
         """Windows of each week against the others; their week; which do not overlap."""
         rule = SCALES[scale]
         cut = Cut(rule.length, np.arange(rule.length, WEEK_HOURS + 1, rule.stride))
         parts = []
-        others = self.totals.sum(axis=0) - self.totals
+        totals, season = self.chosen.by_week, self.chosen.season
+        others = totals.sum(axis=0) - totals
+        shares = shares_of(others, season, self.chosen.strength)
         for week, counts in enumerate(self.counts):
-            expected = counts.sum(axis=1)[:, None] * shares_of(others[week])[self.slots[week]]
+            expected = counts.sum(axis=1)[:, None] * shares[week][self.slots[week]]
             parts.append(
                 window_rows(
                     counts, expected, others[week].sum(axis=1), self.slots[week],
-                    self.excluded[week].astype(bool), self.season, cut, 0,
+                    self.excluded[week].astype(bool), season, cut, 0,
                 )
             )  # fmt: skip
         week_of = np.repeat(np.arange(len(self.counts)), len(cut.ends))
@@ -253,7 +264,7 @@ def _hold_out(learning: _Learning, weeks: _HeldOut, options: FitOptions) -> None
         for view in GAUSSIAN_VIEWS:
             seen = ~np.isnan(found.statistic[view])
             chosen = seen & apart
-            if chosen.sum() < FEWEST_WINDOWS:
+            if chosen.sum() < FEWEST_WINDOWS or not _looks(view, learning.column):
                 continue
             t, df, n = (a[view] for a in (found.statistic, found.degrees, found.effective_rows))
             wobble = wobble_of(t[chosen], df[chosen], n[chosen])
@@ -266,6 +277,12 @@ def _hold_out(learning: _Learning, weeks: _HeldOut, options: FitOptions) -> None
         seen = ~np.isnan(found.statistic[View.CELL])
         if (seen & apart).sum() >= FEWEST_WINDOWS:
             _hold_out_cells(learning, scale, windows, layouts, seen, apart, week_of, draws)
+
+
+def _looks(view: View, column: SeasonalColumn) -> bool:
+    """A column that is never missing leaves new missing values to the cell view."""
+    missing = float(column.totals[:, column.layout.missing].sum())
+    return view is not View.MISSING or missing >= MIN_MISSING
 
 
 def _hold_out_cells(

@@ -27,6 +27,7 @@ from monitor.checks.promise.views import (
     Statistics,
     View,
     largest_cell,
+    missing_effect,
     statistics,
     surprise_of,
 )
@@ -128,7 +129,8 @@ def _windows(
     inside, near = hours.part(start, int(cut.ends[-1])), Cut(cut.length, cut.ends - start)
     parts = [
         windows_of(
-            counts[place][start : start + inside.n], baseline.columns[place].totals,
+            counts[place][start : start + inside.n], baseline.columns[place].shares,
+            baseline.columns[place].totals,
             inside, baseline.columns[place].season, near, place,
         )
         for place in places
@@ -179,6 +181,8 @@ def _p_values(
     else:
         surprise = surprise_of(t / (1 + n * table.tau[at] * table.spread[at]), df)
         effect = (t - df) / np.maximum(n, 1e-9)
+        if view is View.MISSING:
+            effect = missing_effect(windows, baseline.layouts)
         few = few_windows_p(t / df, n, table.tau[at], table.ratio[at], table.degrees[at])
     sampling = np.exp(-surprise)
     stuck = _stuck(baseline, windows, np.where(kind == Calibration.STUCK, table.degrees[at], 0.0))

@@ -1,12 +1,14 @@
-"""Four views of the same counts: each is blind where another sees. Pure.
+"""Views of the same counts: each is blind where another sees. Pure.
 
 For a window with counts c, expectation E, m rows and inflation f (see expect.py), shares q = E/m:
 - omnibus: X2 = Σ (c - E)² / E over cells pooled until each expects 5 rows (Pearson 1900; Cochran
   1954), df = cells - 1;
 - location: z² of Σ (c - E)·s with van der Waerden scores s centred under q, 1 df;
 - spread: the same with s² centred and orthogonalised to s, 1 df;
-- cell: the one cell whose counts are least likely, by the exact binomial tail.
-All are divided by f. The missing cell takes part in omnibus and cell, not in location and spread.
+- cell: the one cell whose counts are least likely, by the exact binomial tail;
+- missing: the exact binomial tail of the missing cell by itself, as the z² that has it, 1 df. It
+  has a wobble of its own, because whether values are there and what they are vary apart.
+All are divided by f. Location and spread look at values only.
 """
 
 from __future__ import annotations
@@ -25,15 +27,18 @@ MIN_ROWS = 20
 MIN_EXPECTED = 5.0
 ROWS_AT_ONCE = 4_000
 SMALLEST_P = 1e-300
+BIG_EFFECT = 0.25
+MIN_EXCESS, BIG_EXCESS = 5.0, 20.0
 
 
 class View(IntEnum):
-    """The four views; the number is their place in arrays."""
+    """The views; the number is their place in arrays."""
 
     OMNIBUS = 0
     LOCATION = 1
     SPREAD = 2
     CELL = 3
+    MISSING = 4
 
     @property
     def word(self) -> str:
@@ -42,7 +47,7 @@ class View(IntEnum):
 
 
 N_VIEWS = len(View)
-GAUSSIAN_VIEWS = (View.OMNIBUS, View.LOCATION, View.SPREAD)
+GAUSSIAN_VIEWS = (View.OMNIBUS, View.LOCATION, View.SPREAD, View.MISSING)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +86,11 @@ def _statistics(windows: WindowRows, layouts: Layouts) -> Statistics:
     found[View.LOCATION, ordered] = location[ordered]
     found[View.SPREAD, ordered] = spread[ordered]
     found[View.CELL, enough] = 0.0
+    found[View.MISSING, enough] = _missing(windows, layouts)[enough]
     degrees = np.ones((N_VIEWS, len(windows)))
     degrees[View.OMNIBUS] = np.maximum(groups - 1, 1)
-    effective = np.stack([windows.rows, data_rows, data_rows, windows.rows]) / windows.inflation
+    rows = windows.rows
+    effective = np.stack([rows, data_rows, data_rows, rows, rows]) / windows.inflation
     return Statistics(found, degrees, effective)
 
 
@@ -134,6 +141,34 @@ def _scored(windows: WindowRows, layouts: Layouts) -> tuple[Floats, Floats, Floa
         _squared(moved, second, (shares * second**2).sum(axis=1), wide),
         np.where(layouts.has_scores[windows.column], rows, 0.0),
     )
+
+
+def _missing(windows: WindowRows, layouts: Layouts) -> Floats:
+    """z² of the missing cell's smaller binomial tail; 0 for a count in the middle."""
+    place, cell = np.arange(len(windows)), layouts.missing[windows.column]
+    m = np.maximum(windows.rows, 1.0)
+    share = np.clip(windows.expected[place, cell] / m, 1e-12, 1 - 1e-12)
+    tail = _binomial_tail(
+        windows.observed[place, cell] / windows.inflation, m / windows.inflation, share
+    )
+    return np.asarray(special.ndtri(np.clip(tail, SMALLEST_P, 0.5)) ** 2)
+
+
+def missing_effect(windows: WindowRows, layouts: Layouts) -> Floats:
+    """(q̂ - q)·ln(q̂/q) of the missing cell in PSI units, float64[r].
+
+    0 while fewer than 5 rows differ from what is expected, and held at 0.25 while fewer than 20 do:
+    one missing value where there never was one is a large effect on paper only.
+    """
+    place, cell = np.arange(len(windows)), layouts.missing[windows.column]
+    m = np.maximum(windows.rows, 1.0)
+    expected, count = windows.expected[place, cell], windows.observed[place, cell]
+    q = np.clip(expected / m, 1e-12, 1 - 1e-12)
+    smoothed = (count + 0.5 * q) / (m + 0.5)
+    effect = (smoothed - q) * np.log(smoothed / q)
+    rows = np.abs(count - expected)
+    held = np.where(rows < BIG_EXCESS, np.minimum(effect, BIG_EFFECT), effect)
+    return np.asarray(np.where(rows < MIN_EXCESS, 0.0, held))
 
 
 def _mean(shares: Floats, values: Floats) -> Floats:

@@ -26,7 +26,6 @@ from monitor.checks.context.tags import TagChange, tag_changes
 from monitor.checks.context.traffic import ServedDeployment, TrafficHistory
 from monitor.checks.context.words import Findings, sentences
 from monitor.checks.promise.baseline import ColumnClass, SeasonalBaseline
-from monitor.checks.promise.expect import shares_of
 from monitor.checks.promise.hours import HOUR, WEEK_HOURS
 from monitor.checks.promise.incidents import Incident
 from monitor.checks.slice_counts import SliceStatistic, coarse_column
@@ -190,7 +189,7 @@ class Describer:
             counts = next((c.counts for c in part.columns if c.key == one.key), None)
             if counts is not None:
                 slots = _slots_of_week(one.season.n_slots)
-                expected = shares_of(one.totals)[slots]
+                expected = one.shares[slots]
                 columns.append(ClockColumn(one.name, expected, counts[:, one.layout.order]))
         if len(columns) < CLOCK_COLUMNS:
             return None

@@ -33,7 +33,7 @@ def moved_column(
     part = seen.hours.part(stop - scale, stop)
     counts = source.counts[stop - scale : stop][:, order].astype(np.float64)
     cut = Cut(scale, np.array([scale]))
-    windows = windows_of(counts, known.totals, part, known.season, cut)
+    windows = windows_of(counts, known.shares, known.totals, part, known.season, cut)
     observed, expected = np.zeros(len(order)), np.zeros(len(order))
     observed[order], expected[order] = windows.observed[0], windows.expected[0]
     if not observed.sum():
