@@ -1,4 +1,4 @@
-"""From what held-out weeks showed to calibrations, classes and reasons: what columns share. Pure."""
+"""From what held-out weeks showed to calibrations, classes and reasons. Pure."""
 
 from __future__ import annotations
 
