@@ -40,8 +40,8 @@ from monitor.windows import Grain, Window
 CHECK, METHOD = "drift", "seasonal"
 SCALES = ("1h", "6h", "day", "168h")
 SHIFT = "smallest_visible_shift_sd"
-LOOK_BACK = timedelta(days=9)
-"""Holds a window of every scale: the longest is a week and ends once a day."""
+LOOK_BACK = timedelta(days=35)
+"""Holds a measured window of every scale, holidays or not."""
 
 
 @dataclass(frozen=True)

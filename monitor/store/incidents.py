@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from monitor.checks.promise.firing import Firing
-from monitor.checks.promise.incidents import ColumnEpisode, Incident
+from monitor.checks.promise.incidents import ColumnEpisode, Gap, Incident
 from monitor.errors import UnknownSubject
 from monitor.store.measurements import finite
 from monitor.store.tables import incident as table
@@ -168,6 +168,7 @@ def _episode(part: ColumnEpisode) -> dict[str, Any]:
         "fresh_end": None if part.fresh_end is None else part.fresh_end.isoformat(),
         "deployments": list(part.deployments),
         "segments": list(part.segments),
+        "gaps": [[moment.isoformat() for moment in astuple(gap)] for gap in part.gaps],
     }
 
 
@@ -202,6 +203,7 @@ def _read_episode(kept: Mapping[str, Any]) -> ColumnEpisode:
         fresh_end=datetime.fromisoformat(kept["fresh_end"]) if kept["fresh_end"] else None,
         deployments=tuple(kept["deployments"]),
         segments=tuple(kept["segments"]),
+        gaps=tuple(Gap(*map(datetime.fromisoformat, gap)) for gap in kept["gaps"]),
     )
 
 

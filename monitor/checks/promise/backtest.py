@@ -104,6 +104,7 @@ def clean_days(hours: Hours, incidents: Iterable[Incident]) -> float:
     clean = ~hours.without
     for one in incidents:
         for part in one.columns.values():
-            start = max(0, int((part.first - hours.first) / HOUR))
-            clean[start : max(0, int((part.until - hours.first) / HOUR))] = False
+            for span in part.spans:
+                start = max(0, int((span.start - hours.first) / HOUR))
+                clean[start : max(0, int((span.until - hours.first) / HOUR))] = False
     return float(clean.sum()) / 24

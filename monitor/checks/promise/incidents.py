@@ -24,6 +24,25 @@ RETURNS = timedelta(days=14)
 
 
 @dataclass(frozen=True)
+class Gap:
+    """A time in which a column's part was closed: its last firing before, until when it had stayed
+    open, and the firing with which it came back."""
+
+    last: datetime
+    until: datetime
+    again: datetime
+
+
+@dataclass(frozen=True)
+class Span:
+    """A time in which a column's part was open, with its last firing."""
+
+    start: datetime
+    last: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
 class ColumnEpisode:
     """One column's part: first and last firing, until when it stays open, how many firings, and the
     strongest of them (smallest p-value over its level). `fresh_scale` and `fresh_end` are those of
@@ -38,6 +57,17 @@ class ColumnEpisode:
     fresh_end: datetime | None = None
     deployments: tuple[int, ...] = ()
     segments: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The times in which it was open: once, or again after each gap."""
+        starts = [self.first, *(gap.again for gap in self.gaps)]
+        ends = [(gap.last, gap.until) for gap in self.gaps] + [(self.last, self.until)]
+        return tuple(
+            Span(start, last, max(last, until))
+            for start, (last, until) in zip(starts, ends, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -117,8 +147,11 @@ def _with(incident: Incident, firing: Firing) -> Incident:
     shortest = firing.scale <= mine.fresh_scale
     fresh = shortest or _is_fresh(mine, firing)
     stronger = _strength(firing) < _strength(mine.strongest)
+    back = fresh and firing.end > mine.until
+    gap = (Gap(mine.last, mine.until, firing.end),) if back else ()
     mine = replace(
         mine,
+        gaps=(*mine.gaps, *gap),
         last=firing.end,
         until=max(mine.until, until) if fresh else mine.until,
         firings=mine.firings + 1,
@@ -139,7 +172,12 @@ def _is_fresh(mine: ColumnEpisode, firing: Firing) -> bool:
 
 def open_hours(incidents: Iterable[Incident], until: datetime) -> float:
     """Hours with at least one open incident, up to a moment."""
-    spans = sorted((part.first, part.until) for one in incidents for part in one.columns.values())
+    spans = sorted(
+        (span.start, span.until)
+        for one in incidents
+        for part in one.columns.values()
+        for span in part.spans
+    )
     total, covered = timedelta(0), None
     for first, last in spans:
         start = first if covered is None else max(first, covered)

@@ -95,8 +95,9 @@ def rejected_weeks(column: str, incidents: Sequence[StoredIncident], hours: Hour
             continue
         for name, part in one.incident.columns.items():
             if name == column or name.startswith(f"{column} ("):
-                first = _week_of(part.first, hours)
-                found.update(range(first, _week_of(part.last, hours) + 1))
+                for span in part.spans:
+                    first = _week_of(span.start, hours)
+                    found.update(range(first, _week_of(span.last, hours) + 1))
     return np.array(sorted(found), np.int64)
 
 

@@ -18,6 +18,8 @@ from monitor.jobs.promise.series import ModelHours
 from monitor.profiles.arrays import Floats
 from monitor.profiles.cells import NumberCells
 
+SHOWN_CHANGE = 0.0005
+
 
 def moved_column(
     baseline: SeasonalBaseline, seen: ModelHours, column: str, end: datetime, scale: int
@@ -63,7 +65,7 @@ def surprising_cells(
     return [
         {"label": labels[cell], "share_then": float(then[cell]), "share_now": float(now[cell])}
         for cell in order.tolist()
-        if weight[cell] > 0
+        if abs(now[cell] - then[cell]) >= SHOWN_CHANGE
     ]
 
 

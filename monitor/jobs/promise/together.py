@@ -103,10 +103,11 @@ class Together:
         first = Window.holding(self.seen.hours.first, Grain.DAY).start
         days = [first + place * DAY for place in range(max(0, (last - first) // DAY))]
         open_ = [
-            (part.first - DAY, part.last)
+            (span.start - DAY, span.last)
             for one in incidents
             if one.verdict not in (Verdict.ADOPT, Verdict.FALSE_ALARM)
             for part in one.incident.columns.values()
+            for span in part.spans
         ]
         clean = [d for d in days if not any(low < d + DAY and d < high for low, high in open_)]
         return clean[-HISTORY_DAYS:]
