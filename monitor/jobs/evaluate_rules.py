@@ -106,6 +106,8 @@ class Words:
 
     def is_whole(self, one: Measurement) -> bool:
         """Whether a measurement is about everything that served its leg in its window."""
+        if one.check == CheckName.INCIDENT:
+            return not one.outcome.detail.get("named")
         served = self.together[(one.subject.leg, one.window)]
         return served == frozenset(one.subject.deployment_ids)
 

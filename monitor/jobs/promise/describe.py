@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ from monitor.store.models import deployment_names, deployment_tags
 CLOCK_COLUMNS = 3
 HISTORY_HOURS = 72
 SEED = 0
+_NUMBERED = re.compile(r"\b([Dd]eployment) (\d+)\b")
 
 
 @dataclass
@@ -76,7 +79,7 @@ class Describer:
         said = [
             *(one["sentence"] for one in moved if one),
             *self._named(incident),
-            *sentences(findings),
+            *(self._with_names(text) for text in sentences(findings)),
             quality_sentence(self.connection, self.context, end),
         ]
         return {
@@ -99,7 +102,7 @@ class Describer:
         return moved_column(self.baseline, self.seen, column, end, scale)
 
     def _named(self, incident: Incident) -> list[str]:
-        names = deployment_names(self.connection, self.context.project_id, self.context.model_id)
+        names = self._names
         found = []
         for column, part in sorted(incident.columns.items()):
             who = [names.get(number, str(number)) for number in part.deployments]
@@ -114,6 +117,15 @@ class Describer:
                     "them is right, their difference can't tell."
                 )
         return found
+
+    def _with_names(self, text: str) -> str:
+        """Deployments by the names that people gave them."""
+        names = self._names
+        return _NUMBERED.sub(lambda m: f"{m[1]} {names.get(int(m[2]), m[2])}", text)
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return deployment_names(self.connection, self.context.project_id, self.context.model_id)
 
     def _tag_changes(self, opened: datetime) -> tuple[TagChange, ...]:
         hours, place = self.seen.hours, (opened - self.seen.hours.first) // HOUR

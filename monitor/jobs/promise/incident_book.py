@@ -112,15 +112,15 @@ class IncidentBook:
 
     def _close(self, one: StoredIncident, end: datetime, serving: tuple[int, ...]) -> None:
         if one.told is not None and not one.quiet:
-            self._say(one, one.told or serving, end, 0)
+            self._say(one, one.told, serving, end, 0)
         self._keep(replace(one, open=False, closed_at=end))
 
     def _tell(self, one: StoredIncident, end: datetime, serving: tuple[int, ...]) -> None:
         about = one.incident.deployments
         if one.told is not None and one.told != about:
-            self._say(one, one.told or serving, end, 0)
+            self._say(one, one.told, serving, end, 0)
         firing = sum(part.until > end for part in one.incident.columns.values())
-        self._say(one, about or serving, end, firing)
+        self._say(one, about, serving, end, firing)
         self._keep(replace(one, told=about))
 
     def _keep(self, one: StoredIncident) -> None:
@@ -134,13 +134,16 @@ class IncidentBook:
         self._changed.clear()
 
     def _say(
-        self, one: StoredIncident, deployments: tuple[int, ...], end: datetime, columns: int
-    ) -> None:
+        self, one: StoredIncident, named: tuple[int, ...], serving: tuple[int, ...], end: datetime,
+        columns: int,
+    ) -> None:  # fmt: skip
+        deployments = named or serving
         if not deployments:
             return
         strongest = one.incident.columns[one.leading].strongest
         detail: dict[str, Any] = {
             "incident": str(one.id),
+            "named": ", ".join(map(str, named)),
             "opened": one.incident.opened.isoformat(),
             "columns": ", ".join(sorted(one.incident.columns)),
             "view": strongest.view,

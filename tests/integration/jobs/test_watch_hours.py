@@ -312,6 +312,8 @@ def test_told_false_alarms_lower_the_levels(
 def test_a_deployment_that_differs_is_named_without_any_history(
     engine: Engine, traffic: Traffic, runner: Runner, clock: TestClock
 ) -> None:
+    with transaction(engine, 1, Role.OWNER) as connection:
+        apply_rules(connection, 1, RULES, name="rules", by="tests")
     onset = FIRST + DAY
     moved = {3: lambda at: 0.5 if at >= onset else 0.0}
     starts = traffic.store(FIRST, 48, moved, deployments=(1, 2, 3))
@@ -325,6 +327,8 @@ def test_a_deployment_that_differs_is_named_without_any_history(
         engine, 1, "select deployment_ids from measurement where check_name = 'incident'"
     )
     assert {tuple(ids) for (ids,) in subjects} == {(3,)}
+    alerts = [labels for (labels,) in rows_of(engine, 1, "select body->'labels' from alert")]
+    assert [(each["scope"], each["deployment"]) for each in alerts] == [("one", "3")]
 
 
 def test_expected_days_are_neither_learned_from_nor_judged(
