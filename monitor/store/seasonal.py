@@ -58,11 +58,17 @@ def newest_seasonal(
     leg: str,
     before: datetime | None = None,
 ) -> StoredSeasonal | None:
-    """The baseline of the newest week, of those that began before a moment."""
+    """The baseline of the newest week that this version of the method made, of those that began
+    before a moment."""
     row = seasonal_baseline.c
     query = (
         sa.select(seasonal_baseline)
-        .where(row.project_id == project_id, row.model_id == model_id, row.leg == leg)
+        .where(
+            row.project_id == project_id,
+            row.model_id == model_id,
+            row.leg == leg,
+            row.version == VERSION,
+        )
         .order_by(row.week_start.desc())
         .limit(1)
     )

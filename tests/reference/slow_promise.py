@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
-from scipy import stats
+from scipy import integrate, optimize, special, stats
 
 Counts = Sequence[float]
 
@@ -44,22 +44,52 @@ def totals_by_slot(
     return totals
 
 
-def smoothed_shares(totals: Sequence[Counts]) -> list[list[float]]:
-    """Each slot's shares with k/2 rows of the pooled shares added."""
+def pooled_shares(totals: Sequence[Counts]) -> list[float]:
+    """Shares of all slots together, half a row in each cell added."""
+    everything = [sum(row[cell] for row in totals) + 0.5 for cell in range(len(totals[0]))]
+    return [value / sum(everything) for value in everything]
+
+
+def product_shares(totals: Sequence[Counts], place: int) -> list[float]:
+    """What hour and day of a slot expect together, each with k/2 rows of the pooled shares added:
+    hour · day / pooled over its sum. Slots are day · 24 + hour."""
+    k, pooled = len(totals[0]), pooled_shares(totals)
+    same_hour = [row for other, row in enumerate(totals) if other % 24 == place % 24]
+    same_day = [row for other, row in enumerate(totals) if other // 24 == place // 24]
+    product = []
+    for b in range(k):
+        factor = 1.0
+        for group in (same_hour, same_day):
+            rows, here = sum(sum(row) for row in group), sum(row[b] for row in group)
+            factor *= (here + k / 2 * pooled[b]) / (rows + k / 2)
+        product.append(factor / pooled[b])
+    return [value / sum(product) for value in product]
+
+
+def smoothed_shares(
+    totals: Sequence[Counts], season: str = "none", strength: float = 0.5
+) -> list[list[float]]:
+    """Each slot's shares with strength · k rows of what is expected of it beforehand added: the
+    product of hour and day for slots of both, else the pooled shares."""
     k = len(totals[0])
-    everything = [sum(row[cell] for row in totals) + 0.5 for cell in range(k)]
-    pooled = [value / sum(everything) for value in everything]
     found = []
-    for row in totals:
-        found.append([(row[b] + k / 2 * pooled[b]) / (sum(row) + k / 2) for b in range(k)])
+    for place, row in enumerate(totals):
+        both = season in ("day_type_hour", "hour_of_week")
+        before = product_shares(totals, place) if both else pooled_shares(totals)
+        added = strength * k
+        found.append([(row[b] + added * before[b]) / (sum(row) + added) for b in range(k)])
     return found
 
 
 def expectation(
-    window: Sequence[Counts], slots: Sequence[int], totals: Sequence[Counts]
+    window: Sequence[Counts],
+    slots: Sequence[int],
+    totals: Sequence[Counts],
+    season: str = "none",
+    strength: float = 0.5,
 ) -> tuple[list[float], float]:
     """Expected counts by cell of a window's hours, and the factor 1 + m/V."""
-    shares = smoothed_shares(totals)
+    shares = smoothed_shares(totals, season, strength)
     expected = [0.0] * len(totals[0])
     by_slot: dict[int, float] = {}
     for row, place in zip(window, slots, strict=True):
@@ -73,19 +103,34 @@ def expectation(
 
 
 def season_likelihood(
-    weeks: Sequence[Sequence[Counts]], slots: Sequence[Sequence[int]], n_slots: int
+    weeks: Sequence[Sequence[Counts]],
+    slots: Sequence[Sequence[int]],
+    n_slots: int,
+    season: str = "none",
+    strength: float = 0.5,
 ) -> float:
     """Σ counts · ln(shares learned from the other weeks)."""
     total = 0.0
     for week, counts in enumerate(weeks):
         other_counts = [row for w, rows in enumerate(weeks) if w != week for row in rows]
         other_slots = [place for w, places in enumerate(slots) if w != week for place in places]
-        shares = smoothed_shares(totals_by_slot(other_counts, other_slots, n_slots))
+        totals = totals_by_slot(other_counts, other_slots, n_slots)
+        shares = smoothed_shares(totals, season, strength)
         for row, place in zip(counts, slots[week], strict=True):
             for b, count in enumerate(row):
                 if count:
                     total += count * math.log(shares[place][b])
     return total
+
+
+def chosen_season(likelihoods: Sequence[tuple[str, float, float]]) -> tuple[str, float]:
+    """Season and strength out of (season, strength, likelihood) from simple to rich: each must gain
+    1 over the one that leads so far."""
+    season, strength, leading = likelihoods[0]
+    for other, how, likelihood in likelihoods[1:]:
+        if likelihood - leading > 1:
+            season, strength, leading = other, how, likelihood
+    return season, strength
 
 
 def pooled_groups(expected: Counts, least: float = 5.0) -> list[list[int]]:
@@ -143,6 +188,55 @@ def least_likely_cell_p(observed: Counts, expected: Counts) -> tuple[int, float]
     law = stats.binom(m, expected[cell] / m)
     tail = min(law.cdf(observed[cell]), law.sf(observed[cell] - 1))
     return cell, min(1.0, 2 * k * float(tail))
+
+
+def missing_z2(count: float, rows: float, share: float) -> float:
+    """Squared normal quantile of the smaller binomial tail; whole counts by the binomial law, parts
+    of rows by the beta law that continues it."""
+    if float(count).is_integer() and float(rows).is_integer():
+        law, whole = stats.binom(int(rows), share), np.arange(int(rows) + 1)
+        tail = float(min(law.sf(count - 1), law.cdf(count)))
+        if tail < 1e-240:
+            beyond = whole[whole >= count] if count > rows * share else whole[whole <= count]
+            return _far_z2(float(special.logsumexp(law.logpmf(beyond))))
+    else:
+        upper = stats.beta.cdf(share, count, rows - count + 1) if count else 1.0
+        lower = stats.beta.sf(share, count + 1, rows - count) if count < rows else 1.0
+        tail = float(min(upper, lower))
+        if tail < 1e-240:
+            if count > rows * share:
+                return _far_z2(_log_beta_tail(share, count, rows - count + 1))
+            return _far_z2(_log_beta_tail(1 - share, rows - count, count + 1))
+    return float(stats.norm.isf(tail)) ** 2 if tail < 0.5 else 0.0
+
+
+def _far_z2(log_tail: float) -> float:
+    """The squared normal quantile of a tail given as its logarithm, found by halving."""
+    return float(optimize.brentq(lambda z: stats.norm.logsf(z) - log_tail, 0.0, 1e5)) ** 2
+
+
+def _log_beta_tail(x: float, a: float, b: float) -> float:
+    """ln of the regularised incomplete beta function at an x far below its mode, by quadrature of
+    the density over its value at x."""
+    a, b = max(a, 1e-9), max(b, 1e-9)
+    fall = (a - 1) / x - (b - 1) / (1 - x)
+
+    def over(s: float) -> float:
+        return math.exp((a - 1) * math.log1p(-s / x) + (b - 1) * math.log1p(s / (1 - x)))
+
+    area, _ = integrate.quad(over, 0.0, min(50 / fall, x * (1 - 1e-12)))
+    at_x = (a - 1) * math.log(x) + (b - 1) * math.log1p(-x)
+    return at_x + math.log(area) - float(special.betaln(a, b))
+
+
+def missing_effect(count: float, rows: float, share: float) -> float:
+    """PSI of the missing share; nothing below 5 rows of difference, at most 0.25 below 20."""
+    difference = abs(count - rows * share)
+    if difference < 5:
+        return 0.0
+    now = (count + share / 2) / (rows + 0.5)
+    effect = (now - share) * math.log(now / share)
+    return effect if difference >= 20 else min(effect, 0.25)
 
 
 def wobble(statistic: Counts, degrees: Counts, rows: Counts) -> tuple[float, float, float, float]:

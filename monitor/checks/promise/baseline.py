@@ -17,7 +17,7 @@ from monitor.checks.promise.expect import shares_of
 from monitor.checks.promise.hours import Season
 from monitor.profiles.arrays import Floats, Integers
 
-VERSION = 1
+VERSION = 2
 """Rises whenever any statistical choice of the promise changes."""
 MIN_WEEKS = 4
 GOOD_WEEKS = 8

@@ -22,6 +22,9 @@ TINY = 1e-9
 DAY_HOURS = 24
 STRENGTHS = (0.5, 8.0, 64.0)
 PRODUCTS = (Season.DAY_TYPE_HOUR, Season.HOUR_OF_WEEK)
+LEAST_GAIN = 1.0
+"""A richer choice must make the weeks e times as likely: how much is added to empty cells differs
+between seasons, and alone must not give a constant column a season."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +127,8 @@ def choose_season(weeks: Floats, slots: dict[Season, Integers]) -> ChosenSeason:
     """The season and strength under which each week is most likely given the others.
 
     `weeks` float64[n, 168, k] counts; `slots[season]` int64[n, 168]. Leave-one-week-out
-    log-likelihood Σ counts · ln(shares without that week); the simplest season wins a tie.
+    log-likelihood Σ counts · ln(shares without that week); a richer one must gain 1 over
+    the best so far.
     """
     best: tuple[float, ChosenSeason] | None = None
     for season, of_hour in slots.items():
@@ -135,7 +139,7 @@ def choose_season(weeks: Floats, slots: dict[Season, Integers]) -> ChosenSeason:
         for strength in STRENGTHS if season in PRODUCTS else STRENGTHS[:1]:
             shares = shares_of(others, season, strength)
             likelihood = float(np.sum(by_week * np.log(np.maximum(shares, 1e-300))))
-            if best is None or likelihood > best[0]:
+            if best is None or likelihood > best[0] + LEAST_GAIN:
                 best = likelihood, ChosenSeason(season, strength, by_week)
     if best is None:
         raise AssertionError("there is no season to choose from")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -17,6 +17,7 @@ from monitor.checks.promise.baseline import (
     SeasonalColumn,
 )
 from monitor.checks.promise.column import CellOrder, ColumnHours
+from monitor.checks.promise.expect import WindowRows
 from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
 from monitor.checks.promise.scales import N_SCALES
 from monitor.checks.promise.tail import GRID
@@ -25,6 +26,8 @@ from monitor.profiles.cells import CategoryCells, NumberCells
 
 MONDAY = datetime(2024, 1, 1, tzinfo=UTC)
 RANKS = np.array([0.001, 0.01, *np.arange(1, 20) / 20, 0.99, 0.999])
+NUMBER_EDGES = np.array([-1.3, -0.5, 0.0, 0.5, 1.3])
+NUMBER_CELLS = NumberCells(tuple(NUMBER_EDGES.tolist()))
 FEW_RANKS = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 
 
@@ -109,6 +112,18 @@ def traffic(
     return found, Hours(first, days * 24)
 
 
+def number_column(mean: np.ndarray, seed: int = 0, rows: int = 200) -> ColumnHours:
+    """A number column `x` of normal values whose mean follows float64[hours]."""
+    rng = np.random.default_rng(seed)
+    counts = normal_counts(rng, mean, np.full(len(mean), rows), NUMBER_EDGES)
+    return ColumnHours("x", NUMBER_CELLS, counts)
+
+
+def outages(n: int) -> np.ndarray:
+    """Shares of missing values by hour that differ from day to day: 1 to 9 %."""
+    return np.repeat(np.random.default_rng(6).uniform(0.01, 0.09, n // 24), 24)
+
+
 def category_column(
     rng: np.random.Generator, shares: np.ndarray, rows: np.ndarray, name: str = "kind"
 ) -> ColumnHours:
@@ -118,6 +133,38 @@ def category_column(
     counts = np.zeros((len(rows), cells.n_cells), np.int64)
     counts[:, : p.shape[1]] = rng.multinomial(rows, p)
     return ColumnHours(name, cells, counts)
+
+
+def with_gaps(
+    column: ColumnHours, share: float | np.ndarray, seed: int = 0, since: int = 0
+) -> ColumnHours:
+    """The column with each value missing by chance from an hour on; the rest stay as they are.
+
+    `share` is one for all hours or float64[hours from there].
+    """
+    rng, counts = np.random.default_rng(seed), column.counts.copy()
+    p = np.broadcast_to(np.asarray(share, float), (len(counts) - since,))[:, None]
+    gone = rng.binomial(counts[since:, :-1], p)
+    counts[since:, :-1] -= gone
+    counts[since:, -1] += gone.sum(axis=1)
+    return replace(column, counts=counts)
+
+
+def window_table(observed, expected, *, inflation=None, column=None, valid=None) -> WindowRows:
+    """Windows of counts and expectations, one a row, without inflation unless given."""
+    seen, wanted = (
+        np.atleast_2d(np.array(observed, float)),
+        np.atleast_2d(np.array(expected, float)),
+    )
+    n = len(seen)
+    return WindowRows(
+        seen,
+        wanted,
+        seen.sum(axis=1),
+        np.ones(n) if inflation is None else np.asarray(inflation, float),
+        np.zeros(n, np.int64) if column is None else np.asarray(column, np.int64),
+        np.ones(n, bool) if valid is None else np.asarray(valid, bool),
+    )
 
 
 def part_of(columns: Sequence[ColumnHours], start: int, stop: int) -> list[ColumnHours]:
@@ -134,12 +181,13 @@ def bare_baseline(
     weights: Sequence[float] | None = None,
     classes: Sequence[ColumnClass] | None = None,
 ) -> SeasonalBaseline:
-    """A baseline of (segment, column) keys without healthy weeks; `kind` int[columns, 4, 4]."""
+    """A baseline of (segment, column) keys without healthy weeks; `kind`
+    int[columns, views, scales]."""
     n = len(keys)
     layout = CellOrder.of(column_is_number=True, totals=np.array([10, 10, 10, 1]))
     columns = tuple(
         SeasonalColumn(
-            name, segment, weights[place] if weights else 1.0, Season.NONE, layout,
+            name, segment, weights[place] if weights else 1.0, Season.NONE, layout, 0.5,
             np.array([[10.0, 10, 10, 1]]), classes[place] if classes else ColumnClass.ROW, (0,),
         )
         for place, (segment, name) in enumerate(keys)

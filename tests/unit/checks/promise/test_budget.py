@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from monitor.checks.promise.budget import Budget
 from monitor.checks.promise.scales import DAILY, HOURLY, N_SCALES, SCALES, SIX_HOURS, WEEKLY
-from monitor.checks.promise.views import N_VIEWS
+from monitor.checks.promise.views import N_VIEWS, View
 from tests.unit.checks.promise.factories import bare_baseline
 
 
@@ -19,14 +19,14 @@ def _spent(baseline, levels: np.ndarray) -> np.ndarray:
     return (levels * windows * (baseline.calibrations.kind > 0).sum(axis=1)).sum(axis=1)
 
 
-# By hand: promise 1, half of it spendable; 20 columns, 720 hourly windows, half the share, 4 views.
+# By hand: promise 1, half of it spendable; 20 columns, 720 hourly windows, half the share, 5 views.
 def test_twenty_columns_by_hand():
     baseline = bare_baseline([("", f"c{i}") for i in range(20)])
     levels = Budget().levels(baseline)
-    assert levels[:, HOURLY] == pytest.approx(0.5 / 20 * 0.5 / 720 / 4)
-    assert levels[:, SIX_HOURS] == pytest.approx(0.5 / 20 * 0.2 / 240 / 4)
-    assert levels[:, DAILY] == pytest.approx(0.5 / 20 * 0.2 / 120 / 4)
-    assert levels[:, WEEKLY] == pytest.approx(0.5 / 20 * 0.1 / 30 / 4)
+    assert levels[:, HOURLY] == pytest.approx(0.5 / 20 * 0.5 / 720 / 5)
+    assert levels[:, SIX_HOURS] == pytest.approx(0.5 / 20 * 0.2 / 240 / 5)
+    assert levels[:, DAILY] == pytest.approx(0.5 / 20 * 0.2 / 120 / 5)
+    assert levels[:, WEEKLY] == pytest.approx(0.5 / 20 * 0.1 / 30 / 5)
     assert _spent(baseline, levels).sum() == pytest.approx(0.5)
 
 
@@ -66,12 +66,12 @@ def test_what_is_not_tested_leaves_its_share():
     kind = np.ones((3, N_VIEWS, N_SCALES), np.int64)
     kind[1] = 0  # a column without the promise
     kind[2, :, [HOURLY, SIX_HOURS]] = 0  # a column that is judged by the day and the week
-    kind[0, 1:3] = 0  # a category: two views
+    kind[0, [View.LOCATION, View.SPREAD, View.MISSING]] = 0  # a category, never missing
     baseline = bare_baseline([("", "a"), ("", "b"), ("", "c")], kind)
     levels = Budget().levels(baseline)
     assert (levels[1] == 0).all()
     assert _spent(baseline, levels) == pytest.approx((0.25, 0, 0.25))
-    assert levels[2, DAILY] == pytest.approx(0.25 * (0.2 / 0.3) / 120 / 4)
+    assert levels[2, DAILY] == pytest.approx(0.25 * (0.2 / 0.3) / 120 / 5)
     assert levels[0, HOURLY] == pytest.approx(0.25 * 0.5 / 720 / 2)
     without_segments = bare_baseline([("", "a"), ("s", "a")], kind[:2])
     assert _spent(without_segments, Budget().levels(without_segments))[0] == pytest.approx(0.5)

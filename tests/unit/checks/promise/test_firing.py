@@ -74,7 +74,8 @@ def test_longer_windows_fire_at_once():
 def test_a_big_effect_fires_an_hour_at_once():
     for view, effect, fires in [
         (View.OMNIBUS, 0.26, True), (View.OMNIBUS, 0.25, False), (View.LOCATION, 0.3, True),
-        (View.SPREAD, 0.3, True), (View.CELL, 0.3, True),
+        (View.SPREAD, 0.3, True), (View.CELL, 0.3, True), (View.MISSING, 0.26, True),
+        (View.MISSING, 0.25, False),
     ]:  # fmt: skip
         scores = _scores(3)
         scores.p_value[0, view, 1], scores.effect[0, view, 1] = 0.0, effect
@@ -86,7 +87,13 @@ def test_a_big_effect_fires_an_hour_at_once():
 
 @pytest.mark.parametrize(
     ("view", "gate"),
-    [(View.OMNIBUS, 0.02), (View.LOCATION, 0.01), (View.SPREAD, 0.01), (View.CELL, 0.01)],
+    [
+        (View.OMNIBUS, 0.02),
+        (View.LOCATION, 0.01),
+        (View.SPREAD, 0.01),
+        (View.CELL, 0.01),
+        (View.MISSING, 0.01),
+    ],
 )
 def test_small_effects_never_fire_however_sure(view, gate):
     scores = _scores(2, DAILY)
@@ -105,6 +112,9 @@ def test_a_cell_needs_five_rows_too_many_and_twenty_to_fire_at_once():
     scores = _scores(2)
     scores.p_value[0, View.LOCATION], scores.excess[:] = 0.0, 0.0
     assert _fired(scores) == [False, True]  # other views do not ask for rows in one cell
+    scores = _scores(2)
+    scores.p_value[0, View.MISSING], scores.excess[:] = 0.0, 0.0
+    assert _fired(scores) == [False, True]  # nor does the missing one: its effect knows its rows
 
 
 def test_a_calendar_column_needs_one_row_too_many_only():

@@ -14,31 +14,27 @@ from monitor.checks.promise.fit import FitOptions, fit_seasonal
 from monitor.checks.promise.hours import WEEK_HOURS, Hours, Season
 from monitor.checks.promise.scales import DAILY, HOURLY, SIX_HOURS, WEEKLY
 from monitor.checks.promise.tail import surprise_needed
-from monitor.checks.promise.views import View, statistics
+from monitor.checks.promise.views import GAUSSIAN_VIEWS, View, statistics
 from monitor.checks.promise.wobble import wobble_of
-from monitor.profiles.cells import CategoryCells, NumberCells
+from monitor.profiles.cells import CategoryCells
+from tests.reference import slow_promise as slow
 from tests.unit.checks.promise.factories import (
     FEW_RANKS,
     MONDAY,
+    NUMBER_CELLS,
     STEADY,
     WANDERING,
     World,
     category_column,
-    normal_counts,
+    number_column,
+    outages,
     traffic,
+    with_gaps,
 )
-
-EDGES = np.array([-1.3, -0.5, 0.0, 0.5, 1.3])
-CELLS = NumberCells(tuple(EDGES.tolist()))
 
 
 def _learned(column: ColumnHours, hours: Hours, **how):
     return fit_seasonal([column], hours, **how).columns[0]
-
-
-def _number(mean: np.ndarray, seed: int = 0, rows: int = 200) -> ColumnHours:
-    rng = np.random.default_rng(seed)
-    return ColumnHours("x", CELLS, normal_counts(rng, mean, np.full(len(mean), rows), EDGES))
 
 
 HOUR = np.arange(8 * 168)
@@ -53,9 +49,9 @@ MEANS = {
 
 @pytest.mark.parametrize("season", list(Season))
 def test_the_true_season_is_learned(season):
-    column = _learned(_number(MEANS[season]), Hours(MONDAY, len(HOUR)))
+    column = _learned(number_column(MEANS[season]), Hours(MONDAY, len(HOUR)))
     assert column.season is season
-    assert column.totals.shape == (season.n_slots, CELLS.n_cells)
+    assert column.totals.shape == (season.n_slots, NUMBER_CELLS.n_cells)
     assert column.n == 200 * len(HOUR)
     assert (column.column_class, column.withheld) == (ColumnClass.ROW, "")
 
@@ -66,7 +62,7 @@ def test_seasons_follow_the_local_clock_across_summer_time():
     first = MONDAY.replace(month=3, day=4)
     local = Hours(first, 8 * 168, "Europe/Berlin")
     mean = 0.8 * np.sin(2 * np.pi * (local.hour_of_week % 24) / 24)
-    column = _number(mean)
+    column = number_column(mean)
     in_zone = fit_seasonal([column], local)
     in_utc = fit_seasonal([column], Hours(first, 8 * 168))
     assert in_zone.columns[0].season is Season.HOUR
@@ -77,13 +73,14 @@ def test_seasons_follow_the_local_clock_across_summer_time():
 
 def test_fewer_than_four_weeks_are_withheld_and_not_tested():
     for hours in (0, 100, 168, 3 * 168 + 167):
-        column = _number(np.zeros(hours))
+        column = number_column(np.zeros(hours))
         baseline = fit_seasonal([column], Hours(MONDAY, hours))
         weeks = hours // 168
         assert baseline.withheld == {"x": f"{weeks} healthy weeks, 4 needed"}
         assert (baseline.calibrations.kind == Calibration.NONE).all()
         assert not baseline.columns[0].available
-    baseline = fit_seasonal([_number(np.zeros(4 * 168))], Hours(MONDAY, 4 * 168))
+    column = with_gaps(number_column(np.zeros(4 * 168)), 0.03)
+    baseline = fit_seasonal([column], Hours(MONDAY, 4 * 168))
     assert baseline.withheld == {}
     assert (baseline.calibrations.kind > 0).all()
 
@@ -94,7 +91,7 @@ def test_no_column_is_refused():
 
 
 def test_only_accepted_weeks_are_learned_from():
-    column = _number(np.zeros(8 * 168))
+    column = number_column(np.zeros(8 * 168))
     spoilt = column.counts.copy()
     spoilt[2 * 168 : 4 * 168] = 0
     spoilt[2 * 168 : 4 * 168, 0] = 7_777
@@ -117,7 +114,7 @@ def test_only_accepted_weeks_are_learned_from():
 def test_weeks_without_a_row_of_the_column_are_not_healthy_weeks():
     """A column that is five weeks old in a history of eight: five weeks count, and its tails are
     drawn from those, or every p-value would be floored by the chance of drawing empty weeks."""
-    column = _number(np.zeros(8 * 168))
+    column = number_column(np.zeros(8 * 168))
     young = column.counts.copy()
     young[: 3 * 168] = 0
     hours = Hours(MONDAY, 8 * 168)
@@ -135,7 +132,7 @@ def test_weeks_without_a_row_of_the_column_are_not_healthy_weeks():
 
 
 def test_excluded_hours_are_not_learned_from():
-    column = _number(np.zeros(8 * 168))
+    column = number_column(np.zeros(8 * 168))
     holiday = np.zeros(8 * 168, bool)
     holiday[1000:1024] = True
     strange = column.counts.copy()
@@ -187,13 +184,13 @@ def _weather(seed: int = 5, weeks: int = 8, rows: int = 100) -> ColumnHours:
     level = np.zeros(n)
     for at in range(1, n):
         level[at] = 0.97 * level[at - 1] + np.sqrt(1 - 0.97**2) * rng.normal()
-    counts = np.zeros((n, CELLS.n_cells), np.int64)
-    counts[np.arange(n), CELLS.assign(level)] = rows
-    return ColumnHours("temperature", CELLS, counts)
+    counts = np.zeros((n, NUMBER_CELLS.n_cells), np.int64)
+    counts[np.arange(n), NUMBER_CELLS.assign(level)] = rows
+    return ColumnHours("temperature", NUMBER_CELLS, counts)
 
 
 def test_an_outside_state_is_a_context_column_and_keeps_its_missing_share():
-    baseline = fit_seasonal([_weather(), _number(np.zeros(8 * 168))], Hours(MONDAY, 8 * 168))
+    baseline = fit_seasonal([_weather(), number_column(np.zeros(8 * 168))], Hours(MONDAY, 8 * 168))
     names = [one.name for one in baseline.columns]
     assert names == ["temperature", "x", "temperature (missing)"]
     weather, _, missing = baseline.columns
@@ -222,10 +219,10 @@ def test_hours_that_depend_on_each_other_are_judged_by_the_day():
 
 
 def test_calibrations_by_scale_for_eight_weeks_and_for_four():
-    column, hours = _number(MEANS[Season.HOUR]), Hours(MONDAY, 8 * 168)
+    column, hours = with_gaps(number_column(MEANS[Season.HOUR]), 0.03), Hours(MONDAY, 8 * 168)
     kinds = fit_seasonal([column], hours).calibrations.kind[0]
     assert (kinds[:, [HOURLY, SIX_HOURS]] == Calibration.TAIL).all()
-    assert (kinds[: View.CELL, DAILY] == Calibration.TAIL_ALONE).all()
+    assert (kinds[GAUSSIAN_VIEWS, DAILY] == Calibration.TAIL_ALONE).all()
     assert kinds[View.CELL, DAILY] == Calibration.TAIL  # cells must surprise by sampling too
     assert (kinds[:, WEEKLY] == Calibration.FEW).all()
     four = replace(column, counts=column.counts[: 4 * 168])
@@ -238,6 +235,7 @@ def test_calibrations_by_scale_for_eight_weeks_and_for_four():
 # without the window's own week, here put together week by week.
 def test_the_wobble_is_learned_on_held_out_weeks():
     columns, hours = traffic(WANDERING, 7, columns=1, days=35, ranks=FEW_RANKS)
+    columns = [with_gaps(columns[0], outages(hours.n))]
     baseline = fit_seasonal(columns, hours)
     one, parts = baseline.columns[0], []
     counts = columns[0].counts[:, one.layout.order].astype(float)
@@ -248,8 +246,9 @@ def test_the_wobble_is_learned_on_held_out_weeks():
         others[mine] = False
         totals = np.zeros_like(one.totals)
         np.add.at(totals, slots[others], counts[others])
+        shares = slow.smoothed_shares(totals.tolist(), one.season, one.strength)
         windows = windows_of(
-            counts[mine], totals, hours.part(mine.start, mine.stop), one.season,
+            counts[mine], np.array(shares), totals, hours.part(mine.start, mine.stop), one.season,
             Cut(1, np.arange(1, 169)),
         )  # fmt: skip
         parts.append(statistics(windows, Layouts.of([one.layout])))
@@ -257,7 +256,7 @@ def test_the_wobble_is_learned_on_held_out_weeks():
         np.concatenate([getattr(part, name) for part in parts], axis=1)
         for name in ("statistic", "degrees", "effective_rows")
     )
-    for view in (View.OMNIBUS, View.LOCATION, View.SPREAD):
+    for view in (View.OMNIBUS, View.LOCATION, View.SPREAD, View.MISSING):
         seen = ~np.isnan(t[view])
         wobble = wobble_of(t[view][seen], df[view][seen], n[view][seen])
         at = (0, view, HOURLY)
@@ -279,8 +278,9 @@ def test_few_windows_are_drawn_to_the_columns_median():
 
 
 def test_segments_are_judged_by_day_and_week_and_learned_among_themselves():
-    column, hours = _number(MEANS[Season.HOUR]), Hours(MONDAY, 8 * 168)
-    segment = replace(_number(MEANS[Season.HOUR], seed=1, rows=30), segment="country is NO")
+    column, hours = with_gaps(number_column(MEANS[Season.HOUR]), 0.03), Hours(MONDAY, 8 * 168)
+    segment = with_gaps(number_column(MEANS[Season.HOUR], seed=1, rows=30), 0.03)
+    segment = replace(segment, segment="country is NO")
     baseline = fit_seasonal([column, segment], hours)
     kinds = baseline.calibrations.kind
     assert (kinds[0] > 0).all()
@@ -302,7 +302,7 @@ def test_segments_of_a_calendar_column_are_not_learned():
     counts[np.arange(hours.n), hours.hour_of_week // 24] = 300
     weekday = ColumnHours("weekday", days, counts)
     inside = replace(weekday, segment="plan is free")
-    number = replace(_number(np.zeros(hours.n)), segment="plan is free")
+    number = replace(number_column(np.zeros(hours.n)), segment="plan is free")
     baseline = fit_seasonal([weekday, inside, replace(number, segment=""), number], hours)
     keys = [one.key for one in baseline.columns]
     assert keys == [("", "weekday"), ("", "x"), ("plan is free", "x")]
@@ -339,6 +339,23 @@ def test_categories_have_two_views():
     assert baseline.views.tolist() == [[2, 2, 2, 2]]
     assert baseline.columns[0].layout.order[0] == 0
     assert (baseline.calibrations.kind[0, [View.LOCATION, View.SPREAD]] == 0).all()
+
+
+def test_the_strength_is_learned_with_the_season():
+    """Hours of the week from few rows an hour: an exact product asks for more of it than hours
+    of the week that follow no product."""
+    hours, learned = Hours(MONDAY, 8 * 168), {}
+    day = np.repeat([0.0, 0.3, 0.6, -0.3, 0.9, -0.9, -0.6], 24)
+    for name, mean in (
+        ("both", day + 0.5 * np.sin(2 * np.pi * np.arange(168) / 24)),
+        ("neither", np.random.default_rng(1).normal(0, 0.7, 168)),
+    ):
+        learned[name] = _learned(number_column(np.tile(mean, 8), rows=40), hours)
+        assert learned[name].season is Season.HOUR_OF_WEEK
+        one = learned[name]
+        slowly = slow.smoothed_shares(one.totals.tolist(), "hour_of_week", one.strength)
+        assert one.shares == pytest.approx(np.array(slowly), rel=1e-12)
+    assert learned["both"].strength > learned["neither"].strength
 
 
 def test_the_switch_of_the_wobble_leaves_it_out():

@@ -199,8 +199,13 @@ def test_the_order_of_arrival_and_the_cut_into_runs_change_nothing(firings, chan
 @settings(max_examples=80, deadline=None)
 @given(MANY, st.integers(0, 1_600))
 def test_open_hours_are_counted_once(firings, until):
-    found = incidents_of(firings)
-    spans = [(part.first, part.until) for one in found for part in one.columns.values()]
+    """Against what was open as the firings came in, one hour of them after the other: until it was
+    closed, and again from the firing with which it came back; closed times between do not count."""
+    found, spans = incidents_of(firings), []
+    for end in sorted({one.end for one in firings}):
+        so_far = incidents_of([one for one in firings if one.end <= end])
+        for part in (part for one in so_far for part in one.columns.values()):
+            spans.append(sorted((part.last, part.until)))
     expected = sum(
         any(first <= _at(hour) < min(last, _at(until)) for first, last in spans)
         for hour in range(until)

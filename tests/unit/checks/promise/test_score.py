@@ -27,6 +27,7 @@ from tests.unit.checks.promise.factories import (
     category_column,
     part_of,
     traffic,
+    with_gaps,
 )
 
 LEARNED, ALL = 28 * 24, 42 * 24
@@ -34,7 +35,8 @@ LEARNED, ALL = 28 * 24, 42 * 24
 
 @pytest.fixture(scope="module")
 def month():
-    """A number that shifts after five weeks, a category, a calendar column, a segment."""
+    """A number that shifts after five weeks, a category, a calendar column, a segment, and a number
+    of which 4 % are missing."""
     columns, hours = traffic(
         WANDERING, 5, columns=2, days=42, shift=0.6, since=35 * 24, ranks=FEW_RANKS
     )
@@ -46,7 +48,8 @@ def month():
     weekday[36 * 24, 0], weekday[36 * 24, 3] = rows[36 * 24] - 9, 9
     week = ColumnHours("weekday", CategoryCells(("1", "2", "3", "4", "5", "6", "7")), weekday)
     segment = replace(columns[0], counts=columns[0].counts // 4, segment="plan is free")
-    every = [*columns, kind, week, segment]
+    gaps = with_gaps(replace(columns[1], name="gaps"), 0.04, seed=3)
+    every = [*columns, kind, week, segment, gaps]
     baseline = fit_seasonal(part_of(every, 0, LEARNED), hours.part(0, LEARNED))
     return baseline, every, hours
 
@@ -124,21 +127,25 @@ def test_segments_and_calendar_columns_are_judged_where_they_may(month, long_run
     for scale, scores in enumerate(long_run.scores):
         seen = ~np.isnan(scores.p_value).all(axis=2)
         weekday, segment = baseline.place["", "weekday"], baseline.place["plan is free", "c0"]
-        assert seen[weekday].tolist() == [False, False, False, scale == HOURLY]
+        assert seen[weekday].tolist() == [False, False, False, scale == HOURLY, False]
         assert seen[segment].any() == (scale in (DAILY, WEEKLY))
         kind = baseline.place["", "kind"]
-        assert seen[kind].tolist() == [True, False, False, True]
+        assert seen[kind].tolist() == [True, False, False, True, False]
+        assert seen[baseline.place["", "gaps"]].all()
+        assert seen[baseline.place["", "c1"]].tolist() == [True, True, True, True, False]
 
 
 # Statistic to p-value, written out: surprise after the lifted wobble, the curve, and the chi-square
 # tail as a floor at one and six hours.
-def test_p_values_are_the_curve_with_the_chi_square_tail_as_a_floor(month, long_run):
+@pytest.mark.parametrize("name", ["c1", "gaps"])
+def test_p_values_are_the_curve_with_the_chi_square_tail_as_a_floor(month, long_run, name):
     baseline, columns, hours = month
     table = baseline.calibrations
-    c1 = baseline.place["", "c1"]
+    c1 = baseline.place["", name]
     for scale in range(N_SCALES):
         scores = long_run.scores[scale]
-        for view in (View.OMNIBUS, View.LOCATION, View.SPREAD):
+        values = (View.OMNIBUS, View.LOCATION, View.SPREAD)
+        for view in (*values, View.MISSING) if name == "gaps" else values:
             at = (c1, view, scale)
             t, df = scores.statistic[c1, view], scores.degrees[c1, view]
             n = scores.effective_rows[c1, view]
@@ -158,9 +165,10 @@ def test_p_values_are_the_curve_with_the_chi_square_tail_as_a_floor(month, long_
                 assert table.kind[at] == Calibration.TAIL
             assert scores.p_value[c1, view] == pytest.approx(p, rel=1e-6)
             assert (scores.p_value[c1, view] <= 1).all()
-            assert scores.effect[c1, view] == pytest.approx((t - df) / n, rel=1e-9)
+            if view is not View.MISSING:
+                assert scores.effect[c1, view] == pytest.approx((t - df) / n, rel=1e-9)
     assert hours.n == ALL
-    assert len(columns) == 5
+    assert len(columns) == 6
 
 
 # The cell view, written out: counts scaled down by the lifted wobble of all cells together, SciPy's
@@ -177,8 +185,9 @@ def test_p_values_of_the_cell_view_written_out(month, long_run, scale):
         end, cell = int(scores.ends[place]), int(scores.cell[c1, place])
         inside = slice(end - length, end)
         expected, inflation = slow.expectation(
-            ordered[inside].tolist(), slots[inside], column.totals.tolist()
-        )
+            ordered[inside].tolist(), slots[inside], column.totals.tolist(),
+            column.season, column.strength,
+        )  # fmt: skip
         m, count = ordered[inside].sum(), ordered[inside, cell].sum()
         shrink = 1 / (inflation + m * table.tau[at] * table.spread[at])
         q = expected[cell] / m
@@ -204,8 +213,9 @@ def test_one_days_statistic_is_that_of_plain_loops(month, long_run):
     slots = hours.slots(column.season).tolist()
     window = columns[1].counts[end - 24 : end][:, column.layout.order]
     expected, inflation = slow.expectation(
-        window.tolist(), slots[end - 24 : end], column.totals.tolist()
-    )
+        window.tolist(), slots[end - 24 : end], column.totals.tolist(), column.season,
+        column.strength,
+    )  # fmt: skip
     observed = window.sum(axis=0).tolist()
     x2, groups = slow.pooled_chi_square(observed, expected)
     location, spread = slow.location_and_spread(
@@ -216,6 +226,31 @@ def test_one_days_statistic_is_that_of_plain_loops(month, long_run):
     assert found[View.LOCATION] == pytest.approx(location / inflation, rel=1e-8)
     assert found[View.SPREAD] == pytest.approx(spread / inflation, rel=1e-8)
     assert scores.degrees[c1, View.OMNIBUS, place] == groups - 1
+
+
+# Missing rows of a window against the shares of its hours; its p-value is checked above.
+@pytest.mark.parametrize("scale", range(N_SCALES))
+def test_the_missing_view_of_a_run_is_that_of_plain_loops(month, long_run, scale):
+    baseline, columns, hours = month
+    gaps = baseline.place["", "gaps"]
+    column, scores, length = baseline.columns[gaps], long_run.scores[scale], SCALES[scale].length
+    slots = hours.slots(column.season).tolist()
+    for place in range(0, len(scores.ends), 1 + len(scores.ends) // 12):
+        end = int(scores.ends[place])
+        window = columns[5].counts[end - length : end]  # a number's cells are in order already
+        expected, inflation = slow.expectation(
+            window.tolist(), slots[end - length : end], column.totals.tolist(), column.season,
+            column.strength,
+        )  # fmt: skip
+        m, missing = float(window.sum()), float(window[:, -1].sum())
+        share = expected[-1] / m
+        wanted = slow.missing_z2(missing / inflation, m / inflation, share)
+        at = (gaps, View.MISSING, place)
+        assert scores.statistic[at] == pytest.approx(wanted, rel=1e-6, abs=1e-9)
+        assert scores.degrees[at] == 1
+        assert scores.effective_rows[at] == pytest.approx(m / inflation)
+        wanted = slow.missing_effect(missing, m, share)
+        assert scores.effect[at] == pytest.approx(wanted, rel=1e-6, abs=1e-12)
 
 
 def test_a_window_without_rows_is_not_judged(month):

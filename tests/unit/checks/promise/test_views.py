@@ -1,4 +1,4 @@
-"""The four views against plain loops and SciPy's exact laws."""
+"""The five views against plain loops and SciPy's exact laws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from monitor.checks.promise.column import CellOrder, ColumnHours, Layouts
-from monitor.checks.promise.expect import WindowRows
 from monitor.checks.promise.views import (
     MIN_ROWS,
     View,
@@ -21,22 +20,7 @@ from monitor.checks.promise.views import (
 )
 from monitor.profiles.cells import CategoryCells, NumberCells
 from tests.reference import slow_promise as slow
-
-
-def _rows(observed, expected, *, inflation=None, column=None, valid=None) -> WindowRows:
-    seen, wanted = (
-        np.atleast_2d(np.array(observed, float)),
-        np.atleast_2d(np.array(expected, float)),
-    )
-    n = len(seen)
-    return WindowRows(
-        seen,
-        wanted,
-        seen.sum(axis=1),
-        np.ones(n) if inflation is None else np.asarray(inflation, float),
-        np.zeros(n, np.int64) if column is None else np.asarray(column, np.int64),
-        np.ones(n, bool) if valid is None else np.asarray(valid, bool),
-    )
+from tests.unit.checks.promise.factories import window_table
 
 
 def _drawn(rng, cells: int, windows: int, thin: float = 0.3):
@@ -92,7 +76,7 @@ def test_location_and_spread_are_those_of_plain_loops(seed, cells):
     observed, expected = _drawn(rng, cells, 8, thin=2.0)
     layout = CellOrder.of(column_is_number=True, totals=rng.integers(1, 100, cells))
     inflation = rng.uniform(1, 2, 8)
-    found = statistics(_rows(observed, expected, inflation=inflation), Layouts.of([layout]))
+    found = statistics(window_table(observed, expected, inflation=inflation), Layouts.of([layout]))
     for place in range(8):
         if observed[place][:-1].sum() < MIN_ROWS:
             assert np.isnan(found.statistic[View.LOCATION, place])
@@ -117,33 +101,40 @@ def test_scores_are_normal_quantiles_of_middle_ranks():
     assert (layout.scores[3], layout.data.tolist()) == (0.0, [True, True, True, False])
 
 
-def test_missing_rows_count_in_omnibus_and_cell_and_nowhere_else():
+def test_missing_rows_count_in_omnibus_cell_and_missing_and_nowhere_else():
     layouts = Layouts.of([CellOrder.of(True, np.array([100, 100, 100, 100, 4]))])
     expected = [100.0, 100, 100, 100, 5]
-    half = statistics(_rows([50.0, 50, 50, 50, 205], expected), layouts)
+    half = statistics(window_table([50.0, 50, 50, 50, 205], expected), layouts)
     assert half.statistic[View.LOCATION, 0] == pytest.approx(0, abs=1e-12)
     assert half.statistic[View.SPREAD, 0] == pytest.approx(0, abs=1e-12)
     assert half.statistic[View.OMNIBUS, 0] > 1_000
-    assert half.effective_rows[:, 0].tolist() == [405, 200, 200, 405]
-    assert largest_cell(_rows([50.0, 50, 50, 50, 205], expected), layouts, np.zeros(1)).cell[0] == 4
+    wanted = slow.missing_z2(205, 405, 5 / 405)
+    assert half.statistic[View.MISSING, 0] == pytest.approx(wanted, rel=0.015)  # beyond 1e-250
+    assert wanted > 1_200
+    assert half.effective_rows[:, 0].tolist() == [405, 200, 200, 405, 405]
+    assert (
+        largest_cell(window_table([50.0, 50, 50, 50, 205], expected), layouts, np.zeros(1)).cell[0]
+        == 4
+    )
 
 
 def test_views_that_can_not_look_say_nan():
     layouts = Layouts.of([CellOrder.of(True, np.array([10, 10, 10, 10, 0]))])
     few = [5.0, 5, 5, 4, 0]
     enough = [5.0, 5, 5, 5, 0]
-    rows = _rows(
+    rows = window_table(
         [few, enough, enough, [20.0, 0, 0, 0, 0], [0.0, 0, 0, 0, 30]],
         [few, enough, enough, [19.99, 0.004, 0.003, 0.003, 0], [0.0, 0, 0, 0, 30]],
         valid=[True, True, False, True, True],
     )
     seen = ~np.isnan(statistics(rows, layouts).statistic)
-    assert seen[:, 0].tolist() == [False] * 4
-    assert seen[:, 1].tolist() == [True] * 4
-    assert seen[:, 2].tolist() == [False] * 4
+    assert seen[:, 0].tolist() == [False] * 5
+    assert seen[:, 1].tolist() == [True] * 5
+    assert seen[:, 2].tolist() == [False] * 5
     assert seen[View.OMNIBUS].tolist() == [False, True, False, False, False]  # one pooled cell
     assert seen[View.CELL].tolist() == [False, True, False, True, True]
     assert seen[View.LOCATION].tolist() == [False, True, False, True, False]
+    assert seen[View.MISSING].tolist() == [False, True, False, True, True]
 
 
 def test_categories_have_no_location_and_spread_and_are_pooled_by_size():
@@ -151,8 +142,8 @@ def test_categories_have_no_location_and_spread_and_are_pooled_by_size():
     assert layout.order.tolist() == [1, 3, 2, 0, 4]
     both = Layouts.of([layout, CellOrder.of(True, np.array([9, 9, 9, 0]))])
     flags = view_flags(both, np.array([0, 1]))
-    assert flags.tolist() == [[True, False, False, True], [True] * 4]
-    rows = _rows([[30.0, 30, 20, 5, 0]] * 2, [[30.0, 30, 20, 5, 0]] * 2, column=[0, 1])
+    assert flags.tolist() == [[True, False, False, True, True], [True] * 5]
+    rows = window_table([[30.0, 30, 20, 5, 0]] * 2, [[30.0, 30, 20, 5, 0]] * 2, column=[0, 1])
     found = statistics(rows, both).statistic
     assert np.isnan(found[[View.LOCATION, View.SPREAD], 0]).all()
     assert not np.isnan(found[:, 1]).any()
@@ -163,7 +154,7 @@ def test_categories_have_no_location_and_spread_and_are_pooled_by_size():
 def test_the_least_likely_cell_and_its_p_value_are_scipys(seed, cells):
     observed, expected = _drawn(np.random.default_rng(seed), cells, 8, thin=1.0)
     layouts = Layouts.of([CellOrder.of(True, np.ones(cells, np.int64))])
-    found = largest_cell(_rows(observed, expected), layouts, np.zeros(8))
+    found = largest_cell(window_table(observed, expected), layouts, np.zeros(8))
     for place in range(8):
         cell, p = slow.least_likely_cell_p(observed[place].tolist(), expected[place].tolist())
         assert found.cell[place] == cell
@@ -178,11 +169,11 @@ def test_the_least_likely_cell_and_its_p_value_are_scipys(seed, cells):
 def test_wobble_and_inflation_make_the_cell_less_surprising():
     layouts = Layouts.of([CellOrder.of(True, np.ones(4, np.int64))])
     seen, wanted = [400.0, 300, 300, 0], [330.0, 330, 340, 0]
-    plain = largest_cell(_rows(seen, wanted), layouts, np.zeros(1)).surprise[0]
+    plain = largest_cell(window_table(seen, wanted), layouts, np.zeros(1)).surprise[0]
     # A factor 1 + 1000·0.001 = 2 leaves half of the rows: SciPy's binomial at 200 of 500.
-    wobbling = largest_cell(_rows(seen, wanted), layouts, np.array([0.001])).surprise[0]
+    wobbling = largest_cell(window_table(seen, wanted), layouts, np.array([0.001])).surprise[0]
     assert np.exp(-wobbling) == pytest.approx(8 * stats.binom(500, 0.33).sf(199), rel=1e-9)
-    inflated = largest_cell(_rows(seen, wanted, inflation=[2.0]), layouts, np.zeros(1))
+    inflated = largest_cell(window_table(seen, wanted, inflation=[2.0]), layouts, np.zeros(1))
     assert inflated.surprise[0] == pytest.approx(wobbling)
     assert wobbling < plain
 
@@ -197,7 +188,7 @@ def test_the_cell_view_keeps_its_level_without_a_change(cells):
     rows = rng.integers(20, 400, 4_000)
     observed, expected = rng.multinomial(rows, shares), shares * rows[:, None]
     layouts = Layouts.of([CellOrder.of(False, np.ones(cells, np.int64))])
-    p = np.exp(-largest_cell(_rows(observed, expected), layouts, np.zeros(4_000)).surprise)
+    p = np.exp(-largest_cell(window_table(observed, expected), layouts, np.zeros(4_000)).surprise)
     for level in (0.05, 0.01, 0.001):
         assert (p <= level).sum() <= stats.binom.ppf(0.9999, 4_000, level)
 

@@ -8,6 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from monitor.checks.promise.baseline import Calibration
+from monitor.checks.promise.calibrate import calibrated
+from monitor.checks.promise.held_out import Learning
+from monitor.checks.promise.scales import HOURLY, N_SCALES, SIX_HOURS
 from monitor.checks.promise.tail import (
     GRID,
     RESAMPLES,
@@ -19,8 +23,10 @@ from monitor.checks.promise.tail import (
     surprise_needed,
     tail_curve,
 )
+from monitor.checks.promise.views import View
 from monitor.checks.promise.wobble import wobble_of
 from tests.reference import slow_promise as slow
+from tests.unit.checks.promise.factories import bare_baseline
 
 
 @settings(max_examples=40, deadline=None)
@@ -210,3 +216,29 @@ def test_many_columns_with_light_tails_allow_a_lighter_one():
     light, plain = tail_curve(fits, common, least_shape_of(common)), tail_curve(fits, common)
     assert surprise_needed(light, 1e-4) < surprise_needed(plain, 1e-4)
     assert p_on_curve(light[None], np.zeros(1, np.int64), np.array([9.2]))[0] > np.exp(-9.2)
+
+
+# Made-up tails of all columns with shape -0.2, 0.04 or 0.4: their mean plus 0.1, held to [0.1,
+# 0.2], bounds each curve from below where five columns or more have one and windows are short.
+@pytest.mark.parametrize(("shape", "least"), [(-0.2, 0.1), (0.04, 0.14), (0.4, 0.2)])
+@pytest.mark.parametrize("columns", [4, 5])
+def test_five_columns_allow_lighter_tails_of_one_and_six_hours_only(shape, least, columns):
+    (known,) = bare_baseline([("", "x")]).columns
+    mean = np.array([1.0, 1.3])
+    fits = TailFits(np.array([2.0, 2.2]), mean, np.full(2, shape), np.full(2, 0.1))
+    learned = [
+        Learning(known, tails={(View.MISSING, scale): fits for scale in range(N_SCALES)})
+        for _ in range(columns)
+    ]
+    table = calibrated(learned)
+    for scale in range(N_SCALES):
+        short = scale in (HOURLY, SIX_HOURS)
+        held = max(shape, least if short and columns >= 5 else 0.2)
+        for place in range(columns):
+            curve = table.curves[place, View.MISSING, scale]
+            for at in range(60, len(GRID), 7):
+                s = GRID[at] - fits.threshold
+                p = 0.1 * stats.genpareto.sf(s, held, scale=mean * (1 - held))
+                assert np.exp(curve[at]) == pytest.approx(p.mean(), rel=1e-9)
+        kind = Calibration.TAIL if short else Calibration.TAIL_ALONE
+        assert (table.kind[:, View.MISSING, scale] == kind).all()
