@@ -29,13 +29,17 @@ WINDOWS_AT_ONCE = 24 * 7
 
 def check_due_hours(context: JobContext) -> JobReport:
     """Check the closed hours that are due, oldest first."""
+    starts = due_hours(context, CHECKS_HOUR, WINDOWS_AT_ONCE)
+    return run_claimed(context, CHECKS_HOUR, starts, _check) if starts else JobReport()
+
+
+def due_hours(context: JobContext, job: str, limit: int) -> list[datetime]:
+    """Starts of the closed hours of a job that are due, oldest first."""
     moment = context.now - context.contract.lateness.profiles
     before = Window.holding(moment, Grain.HOUR).start
-    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
-        starts = due_windows(
-            connection, context.project_id, context.model_id, CHECKS_HOUR, before, WINDOWS_AT_ONCE
-        )
-    return run_claimed(context, CHECKS_HOUR, starts, _check) if starts else JobReport()
+    project, model = context.project_id, context.model_id
+    with transaction(context.engine, project, Role.WORKER) as connection:
+        return due_windows(connection, project, model, job, before, limit)
 
 
 def _check(context: JobContext, held: Claim) -> None:

@@ -21,7 +21,7 @@ from scipy import special
 
 from monitor.checks.promise.column import Layouts
 from monitor.checks.promise.expect import TINY, WindowRows
-from monitor.profiles.arrays import Flags, Floats, Integers
+from monitor.profiles.arrays import Floats, Integers
 
 MIN_ROWS = 20
 MIN_EXPECTED = 5.0
@@ -251,11 +251,3 @@ def surprise_of(statistic: Floats, degrees: Floats) -> Floats:
     # Leading term of the incomplete gamma function, as good as exact that far out.
     far = beyond - (half - 1) * np.log(beyond) + special.gammaln(half)
     return np.asarray(np.where(tail > SMALLEST_P, -np.log(np.maximum(tail, SMALLEST_P)), far))
-
-
-def view_flags(layouts: Layouts, columns: Integers) -> Flags:
-    """Which views each column has, bool[columns, views]: categories have no location and spread."""
-    found = np.ones((len(columns), N_VIEWS), bool)
-    found[~layouts.has_scores[columns], View.LOCATION] = False
-    found[~layouts.has_scores[columns], View.SPREAD] = False
-    return found

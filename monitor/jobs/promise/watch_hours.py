@@ -23,6 +23,7 @@ from monitor.checks.promise.watch import watch
 from monitor.checks.registry import CheckName
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.check_windows import save_measurements
+from monitor.jobs.hour_windows import due_hours
 from monitor.jobs.names import WATCH
 from monitor.jobs.promise.contrasts import contrast_excess, contrast_firings
 from monitor.jobs.promise.describe import Describer
@@ -36,7 +37,7 @@ from monitor.records import LIVE_LEG
 from monitor.store.baselines import StoredBinning, current_binning
 from monitor.store.engine import Role, transaction
 from monitor.store.incidents import told_false
-from monitor.store.job_windows import Claim, due_windows, finish
+from monitor.store.job_windows import Claim, finish
 from monitor.store.locks import incidents_locked
 from monitor.store.seasonal import (
     StoredSeasonal,
@@ -45,7 +46,7 @@ from monitor.store.seasonal import (
     save_seasonal,
     seasonal_of_week,
 )
-from monitor.windows import Grain, Window
+from monitor.windows import Window
 
 WINDOWS_AT_ONCE = WEEK_HOURS * 8
 DAY_HOURS = 24
@@ -70,12 +71,7 @@ class _Run:
 
 def watch_due_hours(context: JobContext) -> JobReport:
     """Judge the closed hours that are due, oldest first."""
-    moment = context.now - context.contract.lateness.profiles
-    before = Window.holding(moment, Grain.HOUR).start
-    with transaction(context.engine, context.project_id, Role.WORKER) as connection:
-        starts = due_windows(
-            connection, context.project_id, context.model_id, WATCH, before, WINDOWS_AT_ONCE
-        )
+    starts = due_hours(context, WATCH, WINDOWS_AT_ONCE)
     return run_claimed(context, WATCH, starts, _watch) if starts else JobReport()
 
 

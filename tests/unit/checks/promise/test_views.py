@@ -16,7 +16,6 @@ from monitor.checks.promise.views import (
     pooled_chi_square,
     statistics,
     surprise_of,
-    view_flags,
 )
 from monitor.profiles.cells import CategoryCells, NumberCells
 from tests.reference import slow_promise as slow
@@ -141,8 +140,6 @@ def test_categories_have_no_location_and_spread_and_are_pooled_by_size():
     layout = CellOrder.of(column_is_number=False, totals=np.array([5, 90, 40, 90, 0]))
     assert layout.order.tolist() == [1, 3, 2, 0, 4]
     both = Layouts.of([layout, CellOrder.of(True, np.array([9, 9, 9, 0]))])
-    flags = view_flags(both, np.array([0, 1]))
-    assert flags.tolist() == [[True, False, False, True, True], [True] * 5]
     rows = window_table([[30.0, 30, 20, 5, 0]] * 2, [[30.0, 30, 20, 5, 0]] * 2, column=[0, 1])
     found = statistics(rows, both).statistic
     assert np.isnan(found[[View.LOCATION, View.SPREAD], 0]).all()
