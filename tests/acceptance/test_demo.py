@@ -53,6 +53,14 @@ def test_names_the_planted_fault_and_accounts_for_every_record(tmp_path: Path) -
     assert fault["deployment"] == "amber"
     assert "2013-04-06T00:00:00Z" <= fault["started"] < fault["noticed"] <= "2013-04-07T06:00:00Z"
 
+    incidents = found["incidents"]
+    (named,) = [one for one in incidents["list"] if one["deployments"]]
+    assert named["deployments"] == ["amber"]
+    assert named["columns"][0] == "temp"
+    assert fault["started"] < named["opened"] <= "2013-04-07T04:00:00Z"
+    assert incidents["promise"]["state"].startswith("not available yet")
+    assert "Drift incidents: " in told
+
     (month,) = found["months"]
     assert month["month"] == "2013-04"
     assert month["requests"] == FLIGHTS_IN_DAYS
@@ -73,6 +81,7 @@ def test_names_nothing_when_nothing_is_planted(tmp_path: Path) -> None:
     told, found = run_demo(tmp_path, "--plant", "none", "--seed", "7", "--first-day", "2013-08-28")
     assert found["contrasts"] > 1_000  # three deployments serve side by side from 1 September on
     assert set(found["planted_fault"].values()) == {None}
+    assert found["incidents"]["naming_a_deployment"] == 0
     assert "No fault is planted" in told
     assert "No fault is named" in told
     assert not any(name.startswith("deployments") for name in found["alerts"]["by_rule"])
