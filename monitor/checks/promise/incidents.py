@@ -6,7 +6,8 @@ three times the scale after its last fresh firing, and the same column firing ag
 goes on where it left off. A firing is fresh unless its window holds hours in which a shorter scale
 fired: a day that still remembers this morning's fault says nothing new about this evening. Another
 column joins only within the first 24 hours; later it opens an incident of its own, so that a long
-one can't swallow what is new.
+one can't swallow what is new. What sets a deployment
+apart joins the open incident that names this deployment already, whenever it comes.
 """
 
 from __future__ import annotations
@@ -127,9 +128,17 @@ def _belongs_to(book: list[Incident], firing: Firing) -> int | None:
         if mine is not None and mine.first <= firing.end <= mine.until + RETURNS:
             return place
     for place in reversed(range(len(book))):
+        if _names(book[place], firing) and firing.end <= book[place].until:
+            return place
+    for place in reversed(range(len(book))):
         if timedelta(0) <= firing.end - book[place].opened <= JOIN:
             return place
     return None
+
+
+def _names(incident: Incident, firing: Firing) -> bool:
+    """Whether an incident is about the deployment that a contrast names."""
+    return firing.deployment is not None and firing.deployment in incident.deployments
 
 
 def _with(incident: Incident, firing: Firing) -> Incident:

@@ -211,3 +211,14 @@ def test_open_hours_are_counted_once(firings, until):
         for hour in range(until)
     )
     assert open_hours(found, _at(until)) == expected
+
+
+def test_what_sets_the_same_deployment_apart_joins_its_open_incident():
+    about = {"view": "contrast", "deployment": 3}
+    first, still = _firing(0, "temp", 6, **about), _firing(20, "temp", 6, **about)
+    (one,) = incidents_of([first, still, _firing(30, "score", 6, **about)])
+    assert set(one.columns) == {"temp", "score"}
+    other = _firing(30, "score", 6, view="contrast", deployment=2)
+    assert len(incidents_of([first, still, other])) == 2
+    late = _firing(24 * 30, "score", 6, **about)
+    assert len(incidents_of([first, still, late])) == 2
