@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: demo test lint types imports check bench clean
+.PHONY: demo test lint types imports check bench bench-alarms clean
 
 # The stamp is newer than the lock file exactly when the environment is up to date.
 .venv: .venv/stamp
@@ -37,6 +37,10 @@ check: lint types imports test
 bench: .venv
 	$(BIN)/python -m benchmarks.intake $(ARGS)
 	$(BIN)/python -m benchmarks.drift $(ARGS)
+
+bench-alarms: .venv
+	$(BIN)/python -m benchmarks.alarm_speed
+	$(BIN)/python -m benchmarks.alarms $(ARGS)
 
 clean:
 	rm -rf .venv .benchvenvs .mypy_cache .ruff_cache .pytest_cache
