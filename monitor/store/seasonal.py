@@ -51,6 +51,21 @@ def seasonal_of_week(
     return None if found is None else _stored(found)
 
 
+def learned_weeks(
+    connection: Connection, project_id: int, model_id: int, leg: str, binning_id: int
+) -> set[datetime]:
+    """Starts of the weeks that have a baseline on this binning by this version of the method."""
+    row = seasonal_baseline.c
+    query = sa.select(row.week_start).where(
+        row.project_id == project_id,
+        row.model_id == model_id,
+        row.leg == leg,
+        row.binning_id == binning_id,
+        row.version == VERSION,
+    )
+    return set(connection.scalars(query))
+
+
 def newest_seasonal(
     connection: Connection,
     project_id: int,

@@ -37,13 +37,15 @@ from monitor.jobs.base import JobContext
 from monitor.jobs.promise.moved import moved_column
 from monitor.jobs.promise.quality_known import quality_sentence
 from monitor.jobs.promise.sampled import SampledRows, sampled_rows
-from monitor.jobs.promise.series import ModelHours
+from monitor.jobs.promise.series import ModelHours, load_hours
 from monitor.measurement import Failed, TooFew
 from monitor.store.baselines import StoredBinning
 from monitor.store.models import deployment_names, deployment_tags
+from monitor.windows import Window
 
 CLOCK_COLUMNS = 3
 HISTORY_HOURS = 72
+SEGMENT_WEEKS = 5
 SEED = 0
 _NUMBERED = re.compile(r"\b([Dd]eployment) (\d+)\b")
 
@@ -147,17 +149,18 @@ class Describer:
     ) -> Mapping[str, Contributions | ColumnDidNotMove | TooFew | Failed]:
         """Segments of each declared column by themselves: they divide the requests."""
         found = {}
-        stop = (end - self.seen.hours.first) // HOUR
+        seen = self._with_weeks(end)
+        stop = (end - seen.hours.first) // HOUR
         for key in self.context.contract.segment_keys():
             mine = [
                 one
-                for one in self.seen.columns
+                for one in seen.columns
                 if one.name == column and is_value_of(one.segment, key[0])
             ]
             if len(key) != 1 or len(mine) < 2 or stop <= WEEK_HOURS:
                 continue
             now = slice(max(0, stop - 24), stop)
-            then = slice(max(0, stop - 5 * WEEK_HOURS), max(0, stop - 48))
+            then = slice(max(0, stop - SEGMENT_WEEKS * WEEK_HOURS), max(0, stop - 48))
             reference = np.stack([one.counts[then].sum(axis=0) for one in mine])
             current = np.stack([one.counts[now].sum(axis=0) for one in mine])
             if current.sum():
@@ -165,6 +168,13 @@ class Describer:
                     [one.segment for one in mine], reference, current, seed=SEED
                 )
         return found
+
+    def _with_weeks(self, end: datetime) -> ModelHours:
+        """Hours that reach back over the weeks that segments are compared with."""
+        begin = end - SEGMENT_WEEKS * WEEK_HOURS * HOUR
+        if self.seen.hours.first <= begin or not self.context.contract.segment_keys():
+            return self.seen
+        return load_hours(self.connection, self.context, self.binning, Window(begin, end))
 
     def _of_class(self, *classes: ColumnClass) -> frozenset[str]:
         known = self.baseline.columns if self.baseline is not None else ()

@@ -7,7 +7,7 @@ backlog of months gives what the months themselves would have given.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -42,6 +42,7 @@ from monitor.store.locks import incidents_locked
 from monitor.store.seasonal import (
     StoredSeasonal,
     first_profiled_hour,
+    learned_weeks,
     newest_seasonal,
     save_seasonal,
     seasonal_of_week,
@@ -96,24 +97,40 @@ def _judge(
     first: datetime,
     starts: Sequence[datetime],
 ) -> list[Measurement]:
-    zone = context.contract.time_zone
-    week = local_week(starts[0], zone)
-    whole_weeks = max(0, (week.start - first) // (WEEK_HOURS * HOUR))
-    back = min(LOOK_BACK_WEEKS, whole_weeks)
-    begin = week.start - max(back, 1) * WEEK_HOURS * HOUR
+    by_week: dict[datetime, list[datetime]] = defaultdict(list)
+    for start in starts:
+        by_week[local_week(start, context.contract.time_zone).start].append(start)
+    begin = _history_from(connection, context, binning, first, by_week)
     seen = load_hours(connection, context, binning, Window(begin, starts[-1] + HOUR))
     describe = Describer(connection, context, binning, seen)
     book = IncidentBook.load(connection, context, starts[0], describe)
     together = Together(connection, context, binning, seen)
     run = _Run(connection, context, binning, seen, book, describe, together)
-    by_week: dict[datetime, list[datetime]] = defaultdict(list)
-    for start in starts:
-        by_week[local_week(start, zone).start].append(start)
     found: list[Measurement] = []
     for week_start, mine in sorted(by_week.items()):
         found += _judge_week(run, week_start, first, mine)
     book.save()
     return [*found, *book.told]
+
+
+def _history_from(
+    connection: Connection,
+    context: JobContext,
+    binning: StoredBinning,
+    first: datetime,
+    by_week: Mapping[datetime, Sequence[datetime]],
+) -> datetime:
+    """How far back to read: the week that the longest window holds, or, where a week has to be
+    learned or a day is judged as a whole, all the weeks that can be learned from."""
+    project, model = context.project_id, context.model_id
+    known = learned_weeks(connection, project, model, LIVE_LEG, binning.id)
+    starts = [start for mine in by_week.values() for start in mine]
+    days = any((start + HOUR).hour == 0 for start in starts)
+    if by_week.keys() <= known and not days:
+        return min(starts) - WEEK_HOURS * HOUR
+    week = min(by_week)
+    whole = max(0, (week - first) // (WEEK_HOURS * HOUR))
+    return week - max(min(LOOK_BACK_WEEKS, whole), 1) * WEEK_HOURS * HOUR
 
 
 def _judge_week(
