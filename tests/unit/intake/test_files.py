@@ -181,7 +181,7 @@ def test_odd_rows_and_bytes_cost_only_themselves(tmp_path: Path) -> None:
     [
         ("a.txt", b"x", "unsupported_type"),
         ("a.parquet", b"PAR1nonsensePAR1", "unreadable"),
-        ("a.ndjson.gz", gzip.compress(b"{}\n" * 9)[:-5], "unreadable"),
+        ("a.ndjson.gz", gzip.compress(b"{}\n" * 9, mtime=0)[:-5], "unreadable"),
         ("a.ndjson.gz", b"no gzip", "unreadable"),
         ("a.csv", b"", "empty_body"),
         ("a.csv", b"\n1\n", "empty_body"),
