@@ -162,7 +162,7 @@ def test_an_incomplete_window_is_not_judged_by_the_yardstick_of_full_ones():
     )
     layouts = Layouts.of([CellOrder.of(True, np.array([240, 180, 120, 60, 0]))])
     found = statistics(windows, layouts)
-    assert (~np.isnan(found.statistic)).sum(axis=0).tolist() == [4] * 5 + [0]
+    assert (~np.isnan(found.statistic)).sum(axis=0).tolist() == [len(View)] * 5 + [0]
     assert found.effective_rows[View.OMNIBUS].tolist() == rows.tolist()
     cells = CategoryCells(("a", "b"))
     outcome = _compare(ChiSquare(), from_counts([300, 300, 0, 0, 0], cells),

@@ -61,7 +61,7 @@ def test_every_rule_looks_at_something_that_is_measured(
             for method in methods or patterns["method"]:
                 assert entry(check, method)
         assert set(patterns.get("column", ())) <= names
-        assert patterns["segment"] == ("",)
+        assert patterns.get("segment", ("",)) == ("",)
 
 
 def test_every_rule_has_a_runbook_that_exists(rules: AlertConfig) -> None:
