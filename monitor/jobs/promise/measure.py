@@ -105,6 +105,8 @@ def _outcome(
     p = scores.p_value[place, :, window]
     rows = int(scores.rows[place, window])
     if np.isnan(p).all():
+        if rows >= MIN_ROWS:  # a holiday is inside, or no view can look
+            return TooFew(0, MIN_ROWS, "rows that can be judged")
         return TooFew(rows, MIN_ROWS, "rows in the window")
     tests = int((~np.isnan(p)).sum())
     best = int(np.nanargmin(p))
