@@ -33,7 +33,8 @@ def wobble_of(statistic: Floats, degrees: Floats, effective_rows: Floats) -> Wob
     """The wobble of windows that do not overlap, in time order, float64[n] each, none NaN.
 
     n_independent = n(1 - r)/(1 + r) with r the lag-1 autocorrelation of T/df (Bartlett 1935); the
-    upper limit is τ · ν/χ²_ν(0.1) with ν = n_independent.
+    upper limit is τ · ν/χ²_ν(0.1) with ν = n_independent; it is nearer to 75 % where τ·n_eff is no
+    larger than sampling noise, because τ is then a small difference of two large numbers.
     """
     n = len(statistic)
     each = statistic / degrees
