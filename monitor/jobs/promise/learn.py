@@ -63,11 +63,16 @@ def learn_week(
     return StoredSeasonal(week_start, binning_id, baseline, weeks, summary_of(baseline, lessons))
 
 
+def weeks_to_learn_from(whole_weeks: int) -> int:
+    """How many of a history's first weeks may be learned from: all but the guard band, but never
+    fewer than 8 of those there are, so that no week knows less than the one before."""
+    return whole_weeks if whole_weeks <= GOOD_WEEKS else max(GOOD_WEEKS, whole_weeks - GUARD_WEEKS)
+
+
 def lessons_of(history: ModelHours, incidents: Sequence[StoredIncident]) -> Lessons:
     """Healthy weeks of every column: at most 8, ending two weeks ago if history is long enough."""
     n = history.hours.n_weeks
-    last = n if n <= GOOD_WEEKS else max(GOOD_WEEKS, n - GUARD_WEEKS)
-    candidates = np.arange(last)
+    candidates = np.arange(weeks_to_learn_from(n))
     served = _weeks_with_rows(history)
     accepted, left_out = {}, {}
     for column in history.columns:

@@ -23,6 +23,7 @@ from monitor.checks.promise.firing import Firing
 from monitor.checks.promise.hours import HOUR, WEEK_HOURS
 from monitor.checks.registry import CheckName
 from monitor.jobs.base import JobContext
+from monitor.jobs.promise.learn import weeks_to_learn_from
 from monitor.jobs.promise.measure import measurement
 from monitor.jobs.promise.series import ModelHours, watched_views
 from monitor.measurement import Failed, Measured, Measurement, Outcome, TooFew
@@ -99,7 +100,7 @@ class Together:
     ) -> list[datetime]:
         """Days to learn from: before the guard band, without an incident nobody has cleared."""
         weeks = (week_start - self.seen.hours.first) // (WEEK_HOURS * HOUR)
-        last = week_start - (timedelta(weeks=2) if weeks > 8 else timedelta(0))
+        last = week_start - timedelta(weeks=weeks - weeks_to_learn_from(weeks))
         first = Window.holding(self.seen.hours.first, Grain.DAY).start
         days = [first + place * DAY for place in range(max(0, (last - first) // DAY))]
         open_ = [
