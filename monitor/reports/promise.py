@@ -300,7 +300,7 @@ def _weeks_waited(
     if first is None:
         return None
     if newest is not None and not newest.learned:
-        return len(newest.weeks) or int(str(newest.summary.get("waiting", "0")).split()[0])
+        return len(newest.weeks)
     return int((last + Grain.DAY.length - first) // (WEEK_HOURS * HOUR))
 
 

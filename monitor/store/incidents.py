@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -205,8 +205,3 @@ def _read_episode(kept: Mapping[str, Any]) -> ColumnEpisode:
         segments=tuple(kept["segments"]),
         gaps=tuple(Gap(*map(datetime.fromisoformat, gap)) for gap in kept["gaps"]),
     )
-
-
-def by_number(found: Iterable[StoredIncident]) -> dict[int, StoredIncident]:
-    """Incidents by their numbers."""
-    return {one.id: one for one in found}

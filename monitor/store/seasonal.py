@@ -19,8 +19,9 @@ from monitor.windows import Grain
 
 @dataclass(frozen=True)
 class StoredSeasonal:
-    """The baseline that judged a week; None with fewer than 4 healthy weeks. `weeks` are the starts
-    of those learned from, `summary` says for people what was learned."""
+    """The baseline that judged a week; None with fewer than 4 weeks of history. `weeks` are the
+    starts of those learned from, or of those there are when they are too few; `summary` says for
+    people what was learned."""
 
     week_start: datetime
     binning_id: int

@@ -8,7 +8,7 @@ that it is the new normal or was a false alarm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from monitor.checks.promise.baseline import GOOD_WEEKS, MIN_WEEKS, SeasonalBaseline, carried_over
 from monitor.checks.promise.fit import fit_seasonal
-from monitor.checks.promise.hours import WEEK_HOURS, Hours
+from monitor.checks.promise.hours import HOUR, WEEK_HOURS, Hours
 from monitor.checks.promise.scales import DAILY
 from monitor.checks.promise.views import View
 from monitor.jobs.promise.series import ModelHours
@@ -53,14 +53,18 @@ def learn_week(
     lessons = lessons_of(history, incidents)
     n_weeks = history.hours.n_weeks
     if n_weeks < MIN_WEEKS:
-        summary = {"waiting": f"{n_weeks} weeks of history, {MIN_WEEKS} needed", "columns": {}}
-        return StoredSeasonal(week_start, binning_id, None, (), summary)
+        known = _starts(history.hours, range(n_weeks))
+        return StoredSeasonal(week_start, binning_id, None, known, {"columns": {}})
     baseline = fit_seasonal(history.columns, history.hours, accepted=lessons.accepted)
     used = sorted({week for one in baseline.columns for week in one.weeks})
     if before is not None:
         baseline = carried_over(baseline, before)
-    weeks = tuple(history.hours.end_of(week * WEEK_HOURS - 1) for week in used)
+    weeks = _starts(history.hours, used)
     return StoredSeasonal(week_start, binning_id, baseline, weeks, summary_of(baseline, lessons))
+
+
+def _starts(hours: Hours, weeks: Iterable[int]) -> tuple[datetime, ...]:
+    return tuple(hours.first + week * WEEK_HOURS * HOUR for week in weeks)
 
 
 def weeks_to_learn_from(whole_weeks: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy.engine import Connection
@@ -167,8 +167,3 @@ def _largest(by_segment: Mapping[int, Sequence[StoredProfile]], n: int) -> list[
 
 def _hour_of(moment: datetime, window: Window) -> int:
     return (moment - window.start) // HOUR
-
-
-def hour_indexes(starts: Sequence[datetime], first: datetime) -> Integers:
-    """Places of hours counted from `first`, int64[n]."""
-    return np.array([(start - first) // timedelta(hours=1) for start in starts], np.int64)

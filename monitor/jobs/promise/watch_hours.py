@@ -240,7 +240,7 @@ def _waiting(
     run: _Run, part: ModelHours, learned: StoredSeasonal, ends: set[int]
 ) -> Iterator[Measurement]:
     """Before there are enough healthy weeks, every column says so once a day."""
-    known = len(learned.weeks) or int(str(learned.summary.get("waiting", "0")).split()[0])
+    known = len(learned.weeks)
     for end in sorted(ends):
         moment = part.hours.end_of(end - 1)
         serving = part.serving(end - DAY_HOURS, end)
