@@ -183,11 +183,12 @@ def _history(
         return History()
     mine = [one for one in found if one.incident.last > span.start]
     verdicts = [one.verdict for one in mine]
+    real = [one.incident for one in mine if one.verdict in (Verdict.FAULT, Verdict.ADOPT)]
     without = expected_hours(alarms, zone, span.start, (span.end - span.start) // HOUR)
     without |= ~_served(connection, project_id, model_id, span)
     hours = Hours(span.start, len(without), zone, without)
     return History(
-        days=clean_days(hours, [one.incident for one in mine]),
+        days=clean_days(hours, real),
         told_false=verdicts.count(Verdict.FALSE_ALARM),
         unjudged=verdicts.count(None),
         explained=verdicts.count(Verdict.FAULT) + verdicts.count(Verdict.ADOPT),

@@ -62,7 +62,8 @@ class Evidence(StrEnum):
 class History:
     """Incidents that were or may have been false in clean days: told false, or judged by nobody.
 
-    `explained` were judged a fault or the new normal and don't count.
+    `explained` were judged a fault or the new normal and don't count; `days` are those outside of
+    them. The time of an incident that was false, or may have been, is clean: nothing was wrong.
     """
 
     days: float = 0.0

@@ -231,7 +231,7 @@ def test_the_promise_of_a_judged_model(run: Run, incident: int) -> None:
     assert found["sentence"].startswith("At most 1 false drift incident a month in expectation")
     history = found["history"]
     assert (history["incidents"], history["unjudged"], history["told_false"]) == (1, 1, 0)
-    assert 0.9 < history["days"] <= 1.2  # a day before the shift, and what the alarm needed
+    assert history["days"] == 1.5  # all judged hours: nobody said that something was wrong
     assert {one["name"] for one in found["columns"]} == {"age", "city", "score"}
     age = next(one for one in found["columns"] if one["name"] == "age")
     assert age["column_class"] == "row"

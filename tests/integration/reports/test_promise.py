@@ -32,11 +32,18 @@ def first_week(database: SeededDatabase):
         return connection.scalar(sa.select(sa.func.min(seasonal_baseline.c.week_start)))
 
 
-def test_days_of_incidents_are_not_clean(database: SeededDatabase):
-    found = database.ask(promise, database.seeded.model_id, database.now)
+def test_days_of_incidents_that_were_real_are_not_clean(own_database: SeededDatabase):
+    database, seeded = own_database, own_database.seeded
+    whole = database.ask(promise, seeded.model_id, database.now).history.days
+    database.ask(
+        judge_by_hand, seeded.incidents.open, Verdict.FAULT, "Ada", "", database.now, "http://d"
+    )
+    found = database.ask(promise, seeded.model_id, database.now)
     first, newest = first_week(database), newest_judged(database)
     with transaction(database.engine, database.seeded.project_id, Role.OWNER) as connection:
-        rows = list(connection.execute(sa.select(incident).where(incident.c.last_at > first)))
+        real = incident.c.verdict.in_(["fault", "adopt"])
+        query = sa.select(incident).where(incident.c.last_at > first)
+        rows = list(connection.execute(query.where(real)))
     bad = {
         hour
         for row in rows
@@ -46,6 +53,9 @@ def test_days_of_incidents_are_not_clean(database: SeededDatabase):
     }
     clean = int((newest - first) / timedelta(hours=1)) - len(bad)
     assert bad
+    judged = int((newest - first) / timedelta(hours=1))
+    assert whole == pytest.approx(judged / 24)  # nobody had said that something was wrong
+    assert found.history.days < whole
     assert found.history.days == pytest.approx(clean / 24, abs=1e-9)
     assert found.history.incidents == found.history.unjudged + found.history.told_false
     assert found.state is PromiseState.NOT_YET_VERIFIED
@@ -96,13 +106,14 @@ def test_false_alarms_turn_the_governor_and_faults_do_not(own_database: SeededDa
     after = own_database.ask(promise, seeded.model_id, now)
     assert after.governor == pytest.approx(np.exp(-0.5))
     assert (after.told_false, after.history.told_false) == (1, 1)
+    assert after.history.days == before.history.days
     own_database.ask(
         judge_by_hand, seeded.incidents.open, Verdict.ADOPT, "Ada", "", now, "http://d"
     )
     adopted = own_database.ask(promise, seeded.model_id, now)
     assert (adopted.governor, adopted.history.incidents) == (1.0, 0)
     assert adopted.history.explained == 1
-    assert adopted.history.days == before.history.days
+    assert adopted.history.days < before.history.days
 
 
 def test_the_newest_backtest_stays_when_a_new_week_begins(own_database: SeededDatabase):
