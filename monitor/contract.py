@@ -5,23 +5,24 @@ Pure values, checked when made. Reading a YAML file with line numbers is contrac
 
 from __future__ import annotations
 
-import re
 from datetime import date, timedelta
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Self
+from typing import Self
 from zoneinfo import available_timezones
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, field_validator, model_validator
 
+from monitor.contract_base import MAX_NAME_LENGTH, Duration, Frozen
+from monitor.contract_quality import (
+    Fairness,
+    Label,
+    ServiceObjective,
+    Signal,
+    fairness_problems,
+    objective_problems,
+    signal_problems,
+)
 from monitor.holiday_days import is_known_country
 
 RESERVED_NAMES = frozenset(
@@ -33,34 +34,6 @@ RESERVED_NAMES = frozenset(
 )
 MAX_COLUMNS = 1_600
 """A view of Postgres holds 1,664 columns; the readable view adds nine of its own."""
-MAX_NAME_LENGTH = 200
-
-_DURATION = re.compile(r"\s*(\d+)\s*(s|m|h|d|w)\s*", re.ASCII)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
-
-def parse_duration(value: Any) -> timedelta:
-    """`90s`, `10m`, `6h`, `7d`, `2w` as a timedelta; raises ValueError on anything else."""
-    if isinstance(value, timedelta):
-        return value
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None or len(match[1]) > 10:
-        raise ValueError(f"{value!r} is not a duration; write for example 90s, 10m, 6h, 7d or 2w")
-    return timedelta(seconds=int(match[1]) * _SECONDS[match[2]])
-
-
-def format_duration(value: timedelta) -> str:
-    """The shortest form that `parse_duration` reads back: the largest unit that fits exactly."""
-    seconds = int(value.total_seconds())
-    unit = next(unit for unit in "wdhms" if seconds % _SECONDS[unit] == 0)
-    return f"{seconds // _SECONDS[unit]}{unit}"
-
-
-Duration = Annotated[
-    timedelta,
-    BeforeValidator(parse_duration),
-    PlainSerializer(format_duration, when_used="json"),
-]
 
 
 @cache
@@ -127,11 +100,7 @@ class RiskTier(StrEnum):
     HIGH = "high"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Column(_Frozen):
+class Column(Frozen):
     """One declared column of a request."""
 
     name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
@@ -188,38 +157,28 @@ class Column(_Frozen):
         return self
 
 
-class Label(_Frozen):
-    """What turns out to be true for a request, and how long that may take."""
-
-    name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
-    positive: str | bool | None = None
-    max_age: Duration = timedelta(days=30)
-    correction_time: Duration = timedelta(days=14)
-    sources: tuple[str, ...] = ()
-
-
-class Lateness(_Frozen):
+class Lateness(Frozen):
     """How long a window waits for late requests after its end."""
 
     serving: Duration = timedelta(minutes=1)
     profiles: Duration = timedelta(minutes=10)
 
 
-class Retention(_Frozen):
+class Retention(Frozen):
     """How long raw rows and labels are kept. Profiles and measurements stay."""
 
     requests: Duration = timedelta(days=90)
     labels: Duration = timedelta(days=365)
 
 
-class Baseline(_Frozen):
+class Baseline(Frozen):
     """Where the first yardstick comes from: a reference file, or the first rows that arrive."""
 
     file: str | None = None
     first_rows: int = Field(default=5_000, ge=100, le=1_000_000)
 
 
-class Alarms(_Frozen):
+class Alarms(Frozen):
     """The promise about drift alarms, and the days that are expected to be different.
 
     `classifier`: whether a daily classifier looks at all columns together. `holidays` is a country
@@ -242,7 +201,7 @@ class Alarms(_Frozen):
         return written
 
 
-class Contract(_Frozen):
+class Contract(Frozen):
     """The declaration of one model. The database gives it a version when it is applied."""
 
     model: str = Field(min_length=1, max_length=55, pattern=r"^[a-z0-9][a-z0-9._-]*$")
@@ -253,6 +212,9 @@ class Contract(_Frozen):
     time_zone: str = "UTC"
     columns: tuple[Column, ...] = Field(min_length=1, max_length=MAX_COLUMNS)
     label: Label | None = None
+    signals: tuple[Signal, ...] = Field(default=(), max_length=50)
+    fairness: Fairness | None = None
+    objective: ServiceObjective | None = None
     decision_threshold: float = Field(default=0.5, ge=0, le=1)
     segments: tuple[str | tuple[str, ...], ...] = ()
     lateness: Lateness = Lateness()
@@ -269,7 +231,16 @@ class Contract(_Frozen):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> Self:
-        problems = [*_column_problems(self), *_segment_problems(self), *_retention_problems(self)]
+        segments = {key[0] for key in self.segment_keys() if len(key) == 1}
+        timings = {c.name for c in self.with_role(ColumnRole.TIMING)}
+        problems = [
+            *_column_problems(self),
+            *_segment_problems(self),
+            *_retention_problems(self),
+            *signal_problems(self.signals, self.label),
+            *fairness_problems(self.fairness, segments, judged=self.task == Task.BINARY),
+            *objective_problems(self.objective, timings),
+        ]
         if problems:
             raise ValueError("; ".join(problems))
         return self

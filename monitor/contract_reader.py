@@ -22,10 +22,10 @@ from monitor.contract import (
     Column,
     ColumnType,
     Contract,
-    Label,
     Lateness,
     Retention,
 )
+from monitor.contract_quality import Fairness, Label, ServiceObjective
 from monitor.contract_words import Mistake, culprit, mistakes_of, split_joined
 from monitor.errors import Problem
 
@@ -35,6 +35,8 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "retention": Retention,
     "baseline": Baseline,
     "alarms": Alarms,
+    "fairness": Fairness,
+    "objective": ServiceObjective,
 }
 _STAND_INS = {"model": "unnamed", "owner": "-", "purpose": "-", "task": "binary"}
 _UNREADABLE = "(unreadable column"

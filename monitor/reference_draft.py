@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from monitor.contract import (
-    MAX_NAME_LENGTH,
     RESERVED_NAMES,
     Column,
     ColumnRole,
@@ -22,6 +21,7 @@ from monitor.contract import (
     Contract,
     Task,
 )
+from monitor.contract_base import MAX_NAME_LENGTH
 from monitor.contract_file import COLUMNS, HEAD, LABEL, column_place, inline
 from monitor.errors import ConfigurationError, Problem
 from monitor.reference_columns import Seen, look_at

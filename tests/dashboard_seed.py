@@ -20,7 +20,8 @@ from alerts.channels.registry import CHANNELS
 from alerts.config import read_alert_config
 from alerts.lifecycle import acknowledge, step
 from alerts.model import Labels, Reading, ReadingState
-from monitor.contract import Column, Contract, Label, Task
+from monitor.contract import Column, Contract, Task
+from monitor.contract_quality import Label
 from monitor.deployment import Tags
 from monitor.measurement import (
     Direction,

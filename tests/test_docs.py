@@ -30,12 +30,21 @@ from monitor.contract import (
     ColumnRole,
     ColumnType,
     Contract,
-    Label,
     Lateness,
     Retention,
     RiskTier,
     Sensitivity,
     Task,
+)
+from monitor.contract_quality import (
+    Fairness,
+    Favourable,
+    Feedback,
+    Label,
+    ServiceObjective,
+    Signal,
+    SignalDirection,
+    SignalKind,
 )
 from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS
 from monitor.records import RejectionReason, RequestOutcome, ViolationReason
@@ -196,11 +205,16 @@ NAMES = [
     *(("contract.md", reason.name.lower()) for reason in ViolationReason),
     *(("contract.md", word.value) for kind in (ColumnType, ColumnRole, Task) for word in kind),
     *(("contract.md", word.value) for kind in (Sensitivity, RiskTier) for word in kind),
+    *(("contract.md", word.value) for kind in (Feedback, Favourable) for word in kind),
+    *(("contract.md", word.value) for kind in (SignalKind, SignalDirection) for word in kind),
     *(("contract.md", name) for model in (Contract, Column) for name in model.model_fields),
     *(
         ("contract.md", f"{section}.{name}")
         for section, model in (
             ("label", Label),
+            ("signals", Signal),
+            ("fairness", Fairness),
+            ("objective", ServiceObjective),
             ("lateness", Lateness),
             ("retention", Retention),
             ("baseline", Baseline),

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from monitor.contract import parse_duration
+from monitor.contract_base import parse_duration
 from monitor.deployment import Tags, differing_groups
 from monitor.errors import UnknownSubject
 from monitor.reports.database import reading

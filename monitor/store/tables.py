@@ -31,6 +31,16 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from monitor.store.metadata import identity, metadata, model_key, of_model, when
 from monitor.store.promise_tables import incident, seasonal_baseline
+from monitor.store.quality_tables import (
+    comparison,
+    delay_curve,
+    estimator,
+    explanation,
+    golden_run,
+    golden_set,
+    review_draw,
+    review_item,
+)
 
 project = Table(
     "project",
@@ -516,7 +526,19 @@ delivery_attempt = Table(
     ForeignKeyConstraint(["delivery_id"], ["delivery.id"]),
 )
 
-__all__ = ("incident", "metadata", "seasonal_baseline")
+__all__ = (
+    "comparison",
+    "delay_curve",
+    "estimator",
+    "explanation",
+    "golden_run",
+    "golden_set",
+    "incident",
+    "metadata",
+    "review_draw",
+    "review_item",
+    "seasonal_baseline",
+)
 
 WITHOUT_ROW_SECURITY = frozenset(
     {

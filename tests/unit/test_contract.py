@@ -16,9 +16,8 @@ from monitor.contract import (
     ColumnRole,
     ColumnType,
     Contract,
-    format_duration,
-    parse_duration,
 )
+from monitor.contract_base import format_duration, parse_duration
 
 
 def contract(**changes: Any) -> Contract:

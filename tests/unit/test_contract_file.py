@@ -16,13 +16,13 @@ from monitor.contract import (
     ColumnRole,
     ColumnType,
     Contract,
-    Label,
     Retention,
     RiskTier,
     Sensitivity,
     Task,
 )
 from monitor.contract_file import HEAD, column_place, read_contract, write_contract
+from monitor.contract_quality import Label
 from monitor.errors import ConfigurationError, Problem
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from monitor.contract import Column, Contract, Label, Task
+from monitor.contract import Column, Contract, Task
+from monitor.contract_quality import Label
 from monitor.intake.base import IntakeContext
 from monitor.layout import extend
 from monitor.records import RequestBatch, ViolationReason, read_violation_code

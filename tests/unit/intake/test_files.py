@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from monitor.contract import Label, Task
+from monitor.contract import Task
+from monitor.contract_quality import Label
 from monitor.errors import RequestRefused
 from monitor.intake import files
 from monitor.intake.csv_records import write_number

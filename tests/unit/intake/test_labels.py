@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from monitor.contract import Label, Task
+from monitor.contract import Task
+from monitor.contract_quality import Label
 from monitor.errors import RequestRefused
 from monitor.intake.arrow_labels import ARROW_LABELS
 from monitor.intake.base import IntakeContext
