@@ -60,7 +60,7 @@ def test_admissions_on_the_mix_of_all_applicants() -> None:
 
 
 def _slow_statistic(tables: Integers, half: float) -> float:
-    """The statistic from moments over scipy's hypergeometric masses, one stratum after the other."""
+    """The statistic from moments over scipy's hypergeometric masses, stratum by stratum."""
     apart = variance = 0.0
     for (a, b), (c, d) in tables.tolist():
         if a + b == 0 or c + d == 0:
