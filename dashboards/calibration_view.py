@@ -22,7 +22,9 @@ def draw_calibration(frame: Frame, model: ModelFacts, window: Window) -> None:
     if model.label is None or model.task not in ("binary", "multiclass"):
         return
     st.subheader("Calibration")
-    found = frame.ask(newest_with_detail, model.id, window, "calibration", "debiased_error")
+    found = frame.ask(
+        newest_with_detail, model.id, window, Filter(("calibration",), ("debiased_error",))
+    )
     left, right = st.columns(2)
     with left:
         _draw_reliability(frame, found)

@@ -24,7 +24,9 @@ def draw_drift(frame: Frame, model: ModelFacts, window: Window, happened: tuple[
     with right:
         baseline = _picked_baseline(frame, model)
     wanted = st.session_state.get("drift_choice")
-    found = frame.ask(drift_matrix, model.id, window, wanted, baseline.id if baseline else None)
+    found = frame.ask(
+        drift_matrix, model.id, window, wanted, baseline.id if baseline else None, frame.known_by
+    )
     if found.choice is None:
         kit.empty(
             "No drift was measured in these days",

@@ -7,7 +7,7 @@ with a sentence that says what to do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -20,12 +20,14 @@ from dashboards.registry import page_of
 from dashboards.words import escape
 from monitor.errors import InferwatchError
 from monitor.reports.database import ProjectName
+from monitor.reports.measurements import Filter
 from monitor.reports.time_range import days_of, last_days, parse_day, window_of_days, zone_of
 from monitor.settings import Settings
 from monitor.windows import Window
 
 Answer = TypeVar("Answer")
 REMEMBERED = "project_of_this_session"
+AS_OF = "as_of"
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,24 @@ class Frame:
     projects: tuple[ProjectName, ...]
     zone: ZoneInfo
     now: datetime
+    known_by: datetime | None = None
 
     def ask(self, report: Callable[..., Answer], *arguments: object) -> Answer:
-        """A report's answer; an error of ours ends the page with its words."""
+        """A report's answer; an error of ours ends the page with its words.
+
+        Where the page is shown as known on a day, so is every filter of measurements.
+        """
+        asked = [self._as_known(argument) for argument in arguments]
         try:
-            return data.ask(self.database_url, self.project.id, report, *arguments)
+            return data.ask(self.database_url, self.project.id, report, *asked)
         except InferwatchError as error:
             kit.failed("This can't be shown", str(error))
             st.stop()
+
+    def _as_known(self, argument: object) -> object:
+        if isinstance(argument, Filter) and self.known_by is not None:
+            return replace(argument, known_by=self.known_by)
+        return argument
 
     def do(self, action: Callable[..., None], *arguments: object) -> str | None:
         """Carry out an action of a person; the words of its error, None when it was done."""
@@ -79,7 +91,12 @@ def begin(title: str) -> Frame:
         st.stop()
     project = _chosen(known)
     _heading(title, known, project)
-    return Frame(address, project, known, zone, datetime.now(UTC))
+    return Frame(address, project, known, zone, datetime.now(UTC), _known_by(zone))
+
+
+def _known_by(zone: ZoneInfo) -> datetime | None:
+    day = parse_day(parameter(AS_OF))
+    return window_of_days(day, day, zone).end if day is not None else None
 
 
 def chosen_range(frame: Frame, newest: datetime | None, key: str) -> Window:

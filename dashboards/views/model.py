@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboards import charts, findings, kit, words
+from dashboards.as_of import choose_known_by
 from dashboards.calibration_view import draw_calibration
 from dashboards.drift_view import draw_drift
 from dashboards.frame import Frame, begin, chosen_range, number_parameter, parameter
@@ -200,6 +201,7 @@ def render() -> None:
         model = pick_model(frame)
     with right:
         window = chosen_range(frame, frame.ask(newest_moment, model.id), f"model:{model.id}")
+    choose_known_by(frame)
     draw_facts(frame, model)
     happened = frame.ask(marks, model.name, model.id, window)
     draw_traffic(frame, model, window, happened)

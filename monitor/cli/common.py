@@ -29,6 +29,14 @@ PIPE_WIDTH = 200
 Project = Annotated[str, typer.Option("--project", help="The project; made when it is new.")]
 KnownProject = Annotated[str, typer.Option("--project", help="The project.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        help="A day (its end, in the contract's time zone) or a moment: what was known then.",
+        show_default=False,
+    ),
+]
 By = Annotated[
     str | None, typer.Option("--by", help="Who does it; without it the name of the login.")
 ]
@@ -146,6 +154,17 @@ def read_moment(text: str, option: str, zone: str) -> datetime:
     if moment.tzinfo is not None:
         return moment.astimezone(UTC)
     return local_day(moment.replace(hour=12, tzinfo=ZoneInfo(zone)), zone).start
+
+
+def read_as_of(text: str | None, zone: str) -> datetime | None:
+    """The moment of `--as-of`: of a day its end, so that all that came on that day is known."""
+    from monitor.calendar import local_day
+
+    if text is None:
+        return None
+    moment = read_moment(text, "--as-of", zone)
+    is_day = len(text.strip()) == len("2026-03-01")
+    return local_day(moment, zone).end if is_day else moment
 
 
 def print_json(value: Any) -> None:

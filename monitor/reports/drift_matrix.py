@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pandas as pd
 import sqlalchemy as sa
@@ -49,8 +49,12 @@ def drift_matrix(
     window: Window,
     choice: str | None,
     baseline_id: int | None,
+    known_by: datetime | None = None,
 ) -> DriftMatrix:
-    """Drift against one baseline, or deployments against each other (`contrast within_hours`)."""
+    """Drift against one baseline, or deployments against each other (`contrast within_hours`).
+
+    `known_by`: as it was known at that moment.
+    """
     with reading(engine, project_id) as connection:
         choices = _choices(connection, project_id, model_id, window)
         first = FIRST_CHOICE if FIRST_CHOICE in choices else next(iter(choices), None)
@@ -59,7 +63,7 @@ def drift_matrix(
             return DriftMatrix(pd.DataFrame(), None, (), "", None, (), 0)
         check, _, method = chosen.partition(" ")
         baseline = baseline_id if check == "drift" and method != OWN_BASELINE else None
-        wanted = Filter(checks=(check,), methods=(method,), baseline_id=baseline)
+        wanted = Filter((check,), (method,), baseline_id=baseline, known_by=known_by)
         found = read_series(connection, project_id, model_id, window, wanted, MAX_WINDOWS_SHOWN)
     return _matrix(found, chosen, choices)
 

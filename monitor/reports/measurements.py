@@ -71,7 +71,7 @@ class Filter:
     """Which measurements: empty or None means any. Legs and segments never mix.
 
     `scale` is the length of the window as rules name it: 6h, day, month; a local day of 23 or 25
-    hours is a day.
+    hours is a day. `known_by`: as it was known at that moment; revisions made later do not exist.
     """
 
     checks: tuple[str, ...] = ()
@@ -83,6 +83,7 @@ class Filter:
     scale: str | None = None
     leg: str = LIVE_LEG
     segment_id: int = 0
+    known_by: datetime | None = None
 
 
 def finite(number: float | None) -> float | None:
@@ -246,4 +247,6 @@ def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
         found.append(measurement.c.deployment_ids == sorted(wanted.deployment_ids))
     if wanted.baseline_id is not None:
         found.append(measurement.c.baseline_id == wanted.baseline_id)
+    if wanted.known_by is not None:
+        found.append(measurement.c.known_at <= wanted.known_by)
     return found

@@ -102,11 +102,10 @@ def marks(
 
 
 def newest_with_detail(
-    engine: Engine, project_id: int, model_id: int, window: Window, check: str, method: str
+    engine: Engine, project_id: int, model_id: int, window: Window, wanted: Filter
 ) -> tuple[MeasurementRow, ...]:
     """The newest window's outcomes of one method, one a deployment set, details included."""
     with reading(engine, project_id) as connection:
-        wanted = Filter(checks=(check,), methods=(method,))
         rows = read_measurements(connection, project_id, model_id, window, wanted, limit=500)
     newest: dict[tuple[int, ...], MeasurementRow] = {}
     for row in rows:  # newest window first; a measured one is worth more than one with too few

@@ -181,8 +181,7 @@ def test_the_newest_measured_reliability_table_without_its_empty_groups(database
         newest_with_detail,
         database.seeded.model_id,
         database.seeded.window,
-        "calibration",
-        "debiased_error",
+        Filter(("calibration",), ("debiased_error",)),
     )
     assert {row.state for row in rows} == {MeasurementState.MEASURED}
     table = reliability_table(rows[0].detail)
