@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from monitor.settings import Settings
     from monitor.store.models import ModelContext
+    from monitor.windows import Window
 
 MAX_FILE_BYTES = 4 << 20
 PIPE_WIDTH = 200
@@ -154,6 +155,20 @@ def read_moment(text: str, option: str, zone: str) -> datetime:
     if moment.tzinfo is not None:
         return moment.astimezone(UTC)
     return local_day(moment.replace(hour=12, tzinfo=ZoneInfo(zone)), zone).start
+
+
+def read_span(text: str, option: str, zone: str) -> Window:
+    """FROM/TO as a window: days in the contract's time zone, or moments with a zone."""
+    from monitor.windows import Window
+
+    start, slash, end = text.partition("/")
+    if not slash:
+        what = f"{text[:60]!r} is not FROM/TO; write for example 2026-03-01/2026-03-08"
+        raise ConfigurationError("command", [Problem(option, what)])
+    first, last = read_moment(start, option, zone), read_moment(end, option, zone)
+    if not first < last:
+        raise ConfigurationError("command", [Problem(option, "it ends before it begins")])
+    return Window(first, last)
 
 
 def read_as_of(text: str | None, zone: str) -> datetime | None:

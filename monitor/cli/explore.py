@@ -12,9 +12,8 @@ from monitor.cli.common import (
     find_context,
     find_project,
     open_database,
-    read_moment,
+    read_span,
 )
-from monitor.errors import ConfigurationError, Problem
 
 
 def register(app: typer.Typer) -> None:
@@ -48,25 +47,15 @@ def explore(
 
     At most 2,000 rows a side, the same ones each time. Nothing is sent anywhere.
     """
-    from monitor.windows import Window
-
-    start, slash, end = window.partition("/")
-    if not slash:
-        raise _bad_window(
-            f"{window[:60]!r} is not FROM/TO; write for example 2026-03-01/2026-03-08"
-        )
     with open_database() as engine:
         project_id = find_project(engine, project)
         context = find_context(engine, project_id, model)
-        zone = context.contract.time_zone
-        first, last = read_moment(start, "--window", zone), read_moment(end, "--window", zone)
-        if not first < last:
-            raise _bad_window("it ends before it begins")
+        span = read_span(window, "--window", context.contract.time_zone)
         typer.echo("Reading samples and writing the report; this takes about 20 seconds.", err=True)
         from monitor.explore import explore as make_report
 
         done = make_report(
-            engine, project_id, context, Window(first, last), baseline=baseline, leg=leg,
+            engine, project_id, context, span, baseline=baseline, leg=leg,
             deployment_id=deployment, output=output,
         )  # fmt: skip
     typer.echo(
@@ -75,7 +64,3 @@ def explore(
     )
     if done.left_out:
         typer.echo(f"Not compared: {', '.join(done.left_out)}.")
-
-
-def _bad_window(what: str) -> ConfigurationError:
-    return ConfigurationError("command", [Problem("--window", what)])
