@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboards import cell_charts, charts, findings, kit, words
+from dashboards.as_of import choose_known_by
 from dashboards.frame import Frame, begin, chosen_range, number_parameter
 from dashboards.pick import pick_column, pick_model
 from dashboards.seasonal_view import draw_seasonal
@@ -192,6 +193,7 @@ def render() -> None:
         column = pick_column(model)
     with right:
         window = chosen_range(frame, frame.ask(newest_moment, model.id), f"column:{model.id}")
+    choose_known_by(frame)
     draw_facts(model, column)
     frame.link("model", f"All of {model.name}", model=model.name)
     report = frame.ask(column_report, model.id, column, window, number_parameter("baseline"))

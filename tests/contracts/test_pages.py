@@ -57,7 +57,10 @@ def run_page(url: str | None, monkeypatch, page: str, **query: str) -> AppTest:
 
 def all_text(test: AppTest) -> str:
     """Every text of the page, tables included, Markdown's backslashes and code marks taken off."""
-    kinds = (test.markdown, test.caption, test.text, test.title, test.subheader, test.code)
+    kinds = (
+        *(test.markdown, test.caption, test.text, test.title, test.subheader, test.code),
+        test.info,
+    )
     texts = [str(each.value) for kind in kinds for each in kind]
     texts += [f"{each.label} {each.value}" for each in test.metric]
     texts += [frame.value.to_csv() for frame in test.dataframe]
@@ -390,3 +393,28 @@ def test_the_column_page_tells_what_the_drift_alarms_see(database: SeededDatabas
     assert "The promise does not hold for it: 3 healthy weeks, 4 needed" in held
     entity = all_text(run_page(database.url, monkeypatch, "column", **query, column="tail"))
     assert "The drift alarms don't watch this column" in entity
+
+
+def test_the_model_page_shows_what_was_known_on_a_day(own_database: SeededDatabase, monkeypatch):
+    """A correction that came later is not there, and the page says that it looks back."""
+    seeded, tomorrow = own_database.seeded, own_database.now + timedelta(days=1)
+    with transaction(own_database.engine, seeded.project_id, Role.OWNER) as connection:
+        rows = connection.execute(
+            sa.select(measurement).where(
+                measurement.c.method == "auc", measurement.c.state == "measured"
+            )
+        ).all()
+        for row in rows:
+            values = {**row._mapping, "value": 0.512345, "low": 0.5, "high": 0.52}
+            del values["id"]
+            values["known_at"] = tomorrow
+            connection.execute(sa.insert(measurement).values(values))
+    query = {"project": PROJECT, "model": MODEL, "zone": "UTC"}
+    now = all_text(run_page(own_database.url, monkeypatch, "model", **query))
+    today = own_database.now.date().isoformat()
+    then = all_text(run_page(own_database.url, monkeypatch, "model", as_of=today, **query))
+    assert "51.2 %" in now
+    assert "51.2 %" not in then
+    assert re.search(r"AUC by window .*: 7\d.\d+ %", then)
+    assert f"as they were known at the end of {today}" in then
+    assert "as they were known" not in now
