@@ -108,7 +108,10 @@ LABEL_RECORD: dict[str, Any] = {
     "required": ["request_id", "value", "observed_at"],
     "properties": {
         "request_id": _ID,
-        "label": {"type": ["string", "null"], "description": "Default: the contract's."},
+        "label": {
+            "type": ["string", "null"],
+            "description": "The contract's label or one of its signals. Default: the label.",
+        },
         "value": {"type": ["boolean", "number", "string"]},
         "source": {"type": ["string", "null"], "minLength": 1, "maxLength": 200},
         "observed_at": _TIME,

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from monitor.contract import ColumnType, Contract, Task
+from monitor.contract_quality import SignalKind
 from monitor.intake.json_lenient import parse_one
 
 Write = Callable[[str], str]
@@ -29,19 +30,39 @@ _WORDS = {
 MAX_NUMBER_LENGTH = 400
 
 
-def request_writers(header: Sequence[str], contract: Contract) -> list[Write]:
-    """How to write each column's cells as JSON in a request."""
+def request_writers(
+    header: Sequence[str], contract: Contract
+) -> Callable[[Sequence[str]], list[Write]]:
+    """How to write the cells of one row as JSON in a request: the same way for every row."""
     declared: dict[str, Write] = {"deployment": write_number, "tags": write_json}
     for column in contract.columns:
         declared[column.name] = _BY_TYPE.get(column.type, write_text)
-    return [declared.get(name, write_text) for name in header]
+    writers = [declared.get(name, write_text) for name in header]
+    return lambda _: writers
 
 
-def label_writers(header: Sequence[str], contract: Contract) -> list[Write]:
-    """How to write each column's cells as JSON in a label."""
+def label_writers(
+    header: Sequence[str], contract: Contract
+) -> Callable[[Sequence[str]], list[Write]]:
+    """How to write the cells of one row as JSON in a label: by the name that the row gives."""
     positive = contract.label.positive if contract.label is not None else None
     as_text = contract.task is Task.MULTICLASS or isinstance(positive, str)
-    value = write_text if as_text else write_truth_or_number
+    of_label = _value_by(header, write_text if as_text else write_truth_or_number)
+    kinds = {signal.name: signal.kind for signal in contract.signals}
+    if "label" not in header or not kinds:
+        return lambda _: of_label
+    of_kind = {
+        kind: _value_by(
+            header, write_text if kind is SignalKind.PREFERENCE else write_truth_or_number
+        )
+        for kind in kinds.values()
+    }
+    place = list(header).index("label")
+    of_name = {name: of_kind[kind] for name, kind in kinds.items()}
+    return lambda cells: of_name.get(cells[place], of_label)
+
+
+def _value_by(header: Sequence[str], value: Write) -> list[Write]:
     return [value if name == "value" else write_text for name in header]
 
 

@@ -135,7 +135,9 @@ def _chunks(rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
 
 
 def _csv_body(
-    names: Sequence[str], writers: Sequence[Callable[[str], str]], rows: Sequence[Sequence[str]]
+    names: Sequence[str],
+    writers: Callable[[Sequence[str]], Sequence[Callable[[str], str]]],
+    rows: Sequence[Sequence[str]],
 ) -> tuple[bytes, dict[int, str]]:
     """The rows as NDJSON; a row with another number of cells than the header is told apart."""
     lines, odd = [], {}
@@ -144,7 +146,7 @@ def _csv_body(
             odd[place] = f"the row has {len(cells)} cells, the header {len(names)}"
             lines.append("?")
         else:
-            lines.append(write_record(names, writers, cells))
+            lines.append(write_record(names, writers(cells), cells))
     return "\n".join(lines).encode("ascii", "surrogatepass") + b"\n", odd
 
 

@@ -2,8 +2,9 @@
 
 What a value may be follows the task: binary true, false, 1 or 0 (or text, when the contract names
 its positive class as text); multiclass text (numbers and booleans as their canonical text);
-regression a finite number; ranking a finite number or text. A label that can't be read is
-rejected, never stored as something else.
+regression a finite number; ranking a finite number or text. A signal comes the same way under its
+own name; its kind says what its value may be. What can't be read is rejected, never stored as
+something else.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from monitor.intake.base import IntakeContext
 from monitor.intake.columns import MAX_CATEGORY_LENGTH, canonical_text
 from monitor.intake.envelope import TIME_REMEDY, Refusal, id_refusal, out_of_range
 from monitor.intake.legs import is_leg
+from monitor.intake.signal_values import read_signal, unknown_name
 from monitor.intake.times import MICROSECOND, TimeFault, Times, micros_of
 from monitor.records import LABEL_SCHEMA, LIVE_LEG, LabelBatch, Rejection, RejectionReason
 from monitor.strictjson import storable
@@ -137,15 +139,14 @@ def _refused(wanted: str) -> Refusal:
 def _label_reader(
     contract: Contract,
 ) -> Callable[[Any, Any, Any, Any], tuple[str, str, str, Value] | Refusal]:
-    declared = None if contract.label is None else contract.label.name
+    default = None if contract.label is None else contract.label.name
+    signals = {signal.name: signal for signal in contract.signals}
 
     def read(name: Any, value: Any, source: Any, leg: Any) -> tuple[str, str, str, Value] | Refusal:
-        if declared is None:
-            return Refusal(RejectionReason.UNKNOWN_LABEL, "the model's contract declares no label")
-        if name is not None and name != declared:
-            return Refusal(
-                RejectionReason.UNKNOWN_LABEL, f"the model's contract declares only {declared!r}"
-            )
+        chosen = default if name is None else name
+        signal = signals.get(chosen) if isinstance(chosen, str) else None
+        if chosen is None or (signal is None and chosen != default):
+            return unknown_name(name, contract)
         if source is not None and not _usable(source):
             return Refusal(
                 RejectionReason.BAD_LABEL, f"source is text of 1 to {MAX_SOURCE_LENGTH} characters"
@@ -154,10 +155,10 @@ def _label_reader(
             return Refusal(
                 RejectionReason.BAD_LABEL, "leg is live, batch, shadow:NAME or replay:RUN"
             )
-        judged = read_value(contract, value)
+        judged = read_value(contract, value) if signal is None else read_signal(signal, value)
         if isinstance(judged, Refusal):
             return judged
-        return declared, source or DEFAULT_SOURCE, leg or LIVE_LEG, judged
+        return chosen, source or DEFAULT_SOURCE, leg or LIVE_LEG, judged
 
     return read
 
