@@ -22,7 +22,8 @@ PALETTE = ("#3b82c4", "#d9822b", "#2e9e6b", "#a45ec4", "#c94f7c", "#8a8f2f", "#7
 BASELINE, CURRENT, BAD, QUIET = "#d9822b", "#3b82c4", "#d64545", "#8a94a0"
 HEIGHT = 260
 MARKS = {"deployment": ("deployment began", "#2e9e6b"), "alert": ("alert fired", "#d64545")}
-LINE_FIELDS = ["at", "series", "value", "low", "high", "n", "when", "text"]
+LINE_FIELDS = ["at", "series", "value", "low", "high", "n", "when", "text", "immature"]
+IMMATURE = {"too_early": "labels still to come: too early", "partial": "labels still to come"}
 
 
 def draw(chart: Any, description: str, table: pd.DataFrame, key: str) -> None:
@@ -54,7 +55,11 @@ def line_frame(frame: pd.DataFrame, zone: ZoneInfo, series: str = "method") -> p
             "high": frame["high"],
             "n": frame["n"],
             "when": [words.span(start, end, zone) for start, end in spans],
-            "text": [words.measured(*each) for each in told],
+            "text": [
+                ", ".join(part for part in (words.measured(*each), IMMATURE.get(state)) if part)
+                for each, state in zip(told, frame["maturity"], strict=True)
+            ],
+            "immature": frame["maturity"].isin(IMMATURE.keys()),
         },
         columns=LINE_FIELDS,
     )
@@ -98,6 +103,11 @@ def lines(
     ]
     layers.append(base.mark_line(strokeWidth=2).encode(y=y, detail="series:N"))
     layers.append(base.mark_point(size=28, filled=True).encode(y=y, tooltip=tooltip))
+    if frame["immature"].any():  # a hollow grey ring: a number that labels will still change
+        ring = alt.Chart(frame[frame["immature"]]).mark_point(
+            size=70, filled=True, fill="white", stroke=QUIET, strokeWidth=2, opacity=1
+        )
+        layers.append(ring.encode(x=_time_axis(), y=y, tooltip=tooltip))
     layers += [_threshold(bound) for bound in bounds if bound is not None]
     layers += mark_layers(marks, zone)
     return alt.layer(*layers).properties(height=height)

@@ -2,7 +2,8 @@
 
 Columns of a frame: `at` and `end` (UTC), `check`, `method`, `column`, `deployments` (whose it is,
 in words), `breadth` (of how many deployments), `value`, `low`, `high` (finite or missing), `level`,
-`n`, `unit`, `state`, `reason`, `known_at`. Names of a model's columns are values in it, never names
+`n`, `unit`, `state`, `reason`, `known_at`, `maturity` (of its labels, empty where that is of no
+account). Names of a model's columns are values in it, never names
 of the frame's columns.
 """
 
@@ -29,7 +30,7 @@ from monitor.windows import Window
 
 FRAME_COLUMNS = (
     *("at", "end", "check", "method", "column", "deployments", "breadth"),
-    *("value", "low", "high", "level", "n", "unit", "state", "reason", "known_at"),
+    *("value", "low", "high", "level", "n", "unit", "state", "reason", "known_at", "maturity"),
 )
 
 
@@ -136,6 +137,11 @@ def whose(numbers: Sequence[int], titles: Mapping[int, str]) -> str:
     return " and ".join(titles.get(number, f"deployment {number}") for number in numbers)
 
 
+def maturity_of(row: MeasurementRow) -> str:
+    """How far the labels of a cohort had come: too_early, partial, provisional, final, or empty."""
+    return str((row.detail.get("maturity") or {}).get("state", ""))
+
+
 def frame_of(rows: Sequence[MeasurementRow], titles: Mapping[int, str]) -> pd.DataFrame:
     """One row a measurement."""
     records = [
@@ -156,6 +162,7 @@ def frame_of(rows: Sequence[MeasurementRow], titles: Mapping[int, str]) -> pd.Da
             row.state.value,
             row.reason,
             row.known_at,
+            maturity_of(row),
         )
         for row in rows
     ]
