@@ -1,0 +1,1 @@
+"""Two answers to the same inputs: tests and intervals that use the pairing. Pure."""
