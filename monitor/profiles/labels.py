@@ -93,12 +93,14 @@ def binary_counts(
     *,
     groups: Collection[int] | None = None,
     delays: Collection[int] | None = None,
+    table: str = BINARY,
 ) -> BinaryCounts:
     """Counts of a labels part, of some entity groups only, or of labels in some delay buckets only.
 
     Narrowing by delay leaves unlabelled rows in; all zero when the part holds no such table.
+    `table`: another table that is packed alike, such as `confidence` of a multi-class model.
     """
-    keys, values = part.sparse.get(BINARY, (np.zeros(0, np.int64), np.zeros((0, 4), np.int64)))
+    keys, values = part.sparse.get(table, (np.zeros(0, np.int64), np.zeros((0, 4), np.int64)))
     predicted, cell, label, delay, group = np.unravel_index(keys, _SHAPE)
     chosen = np.ones(len(keys), bool)
     if groups is not None:
@@ -107,6 +109,14 @@ def binary_counts(
         chosen &= np.isin(delay, list(delays)) | (label == UNLABELLED)
     index = tuple(np.asarray(a)[chosen] for a in (predicted, cell, label, delay, group))
     return _counted(index, values[chosen])
+
+
+def predicted_class_counts(part: Part) -> tuple[int, int, int]:
+    """Rows by predicted class (negative, positive, unknown), labelled or not."""
+    keys, values = part.sparse.get(BINARY, (np.zeros(0, np.int64), np.zeros((0, 4), np.int64)))
+    predicted = np.unravel_index(keys, _SHAPE)[0]
+    rows = np.bincount(predicted, values[:, 0], minlength=3).astype(np.int64)
+    return int(rows[0]), int(rows[1]), int(rows[2])
 
 
 def _counted(index: tuple[Integers, ...], values: Integers) -> BinaryCounts:
@@ -139,6 +149,18 @@ def _counted(index: tuple[Integers, ...], values: Integers) -> BinaryCounts:
         predicted_positive=int(rows[predicted == 1].sum()),
         n=int(rows.sum()),
     )
+
+
+def binary_rows(
+    part: Part, table: str = BINARY
+) -> tuple[Integers, Integers, Integers, Integers]:
+    """The table as it stands: predicted class, score cell and label int64[k], values int64[k, 4].
+
+    Keys repeat over delay buckets and entity groups. Cheaper than `binary_counts` for many parts.
+    """
+    keys, values = part.sparse.get(table, (np.zeros(0, np.int64), np.zeros((0, 4), np.int64)))
+    predicted, cell, label, _, _ = (np.asarray(a) for a in np.unravel_index(keys, _SHAPE))
+    return predicted, cell, label, values
 
 
 def pack_binary(

@@ -1,0 +1,1 @@
+"""Groups of people compared: shares of favourable answers, gaps of quality, worst groups."""
