@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,15 +14,15 @@ from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.evaluate_rules import evaluate_rules
 from monitor.jobs.grouping import WHOLE
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
-from monitor.jobs.plans.base import PlanInputs, Yardsticks
-from monitor.jobs.plans.registry import PARTS, PLANS, SEGMENT_PLANS
+from monitor.jobs.plans.base import Plan, PlanInputs, Yardsticks
+from monitor.jobs.plans.registry import OF_REQUESTS, PARTS, PLANS, SEGMENT_PLANS
 from monitor.jobs.silent_days import plan_silent_days, silent_deployments
 from monitor.measurement import Measurement
 from monitor.profiles.part import Part, PartKind, merge
 from monitor.records import LIVE_LEG
 from monitor.store.baselines import current_baselines, current_binning
 from monitor.store.engine import Role, transaction
-from monitor.store.job_windows import Claim, due_windows, finish
+from monitor.store.job_windows import Claim, due_windows, finish, relabelled_windows
 from monitor.store.measurements import write_measurements
 from monitor.store.profile_rows import StoredProfile, read_window
 from monitor.windows import Window
@@ -57,13 +57,15 @@ def _check(context: JobContext, held: Claim) -> None:
     project, model = context.project_id, context.model_id
     with transaction(context.engine, project, Role.WORKER, snapshot=True) as connection:
         yardsticks = load_yardsticks(connection, project, model)
+        relabelled = relabelled_windows(connection, held)
         found: list[Measurement] = []
         rows: dict[datetime, int] = {}
         for start in held.starts:
+            resting = OF_REQUESTS if start in relabelled else frozenset()
             window = SPANS[held.job](start, context.contract.time_zone)
             inputs = list(_inputs(connection, context, held.job, window, yardsticks))
             rows[start] = sum(len(each.parts) for each in inputs)
-            found += [one for each in inputs for one in _planned(held.job, each)]
+            found += [one for each in inputs for one in _planned(held.job, each, resting)]
         save_measurements(connection, context, found)
         finish(connection, held, rows)
 
@@ -85,10 +87,11 @@ def load_yardsticks(connection: Connection, project: int, model: int) -> Yardsti
     return Yardsticks(binning.binning if binning is not None else None, mine)
 
 
-def _planned(job: str, inputs: PlanInputs) -> Iterator[Measurement]:
+def _planned(job: str, inputs: PlanInputs, resting: Set[Plan]) -> Iterator[Measurement]:
     plans = PLANS[job] if inputs.segment_id == WHOLE else SEGMENT_PLANS[job]
     for plan in plans:
-        yield from plan(inputs)
+        if plan not in resting:
+            yield from plan(inputs)
 
 
 def _inputs(

@@ -111,4 +111,4 @@ def _save(connection: Connection, context: JobContext, changed: Blocks) -> None:
     zone, pause = context.contract.time_zone, context.revision_pause
     for job, span in ((CHECKS_DAY, local_day), (CHECKS_MONTH, local_month)):
         starts = [span(hour, zone).start for hour in hours]
-        mark_due(connection, project, model, job, starts, pause=pause)
+        mark_due(connection, project, model, job, starts, pause=pause, only_labels=True)

@@ -126,10 +126,12 @@ def mark_due(
     starts: Sequence[datetime],
     *,
     pause: timedelta = timedelta(0),
+    only_labels: bool = False,
 ) -> None:
     """Say that windows must be (re)done; a run in progress will lose its fence.
 
     A window done before waits until `pause` after it was done; it stays due all the while.
+    `only_labels`: the window's requests are those that it was done with (`relabelled_windows`).
     """
     if not starts:
         return
@@ -137,11 +139,29 @@ def mark_due(
     earliest = sa.func.greatest(
         sa.func.now(), sa.func.coalesce(job_window.c.finished_at + pause, sa.func.now())
     )
+    changes = {"state": "due", "fence": statement.excluded.fence, "lease_until": earliest}
+    if not only_labels:
+        changes["rows_read"] = sa.null()
     statement = statement.on_conflict_do_update(
-        index_elements=["project_id", "model_id", "job", "window_start"],
-        set_={"state": "due", "fence": statement.excluded.fence, "lease_until": earliest},
+        index_elements=["project_id", "model_id", "job", "window_start"], set_=changes
     )
     connection.execute(statement)
+
+
+def relabelled_windows(connection: Connection, held: Claim) -> set[datetime]:
+    """Windows of a claim of which nothing but labels changed since they were done.
+
+    What a finished run read (`rows_read`) is forgotten when the requests of its window change.
+    """
+    row = job_window.c
+    query = (
+        sa.select(row.window_start)
+        .where(
+            row.project_id == held.project_id, row.model_id == held.model_id, row.job == held.job
+        )
+        .where(row.window_start.in_(held.starts), row.rows_read.is_not(None))
+    )
+    return set(connection.scalars(query))
 
 
 def claim(
@@ -204,34 +224,36 @@ def fail(connection: Connection, held: Claim, error: str) -> None:
         "failures": job_window.c.failures + 1,
         "lease_until": sa.func.now() + pause,
     }
-    _update_held(connection, held, values, {})
+    _update_held(connection, held, values)
 
 
 def release(connection: Connection, held: Claim) -> None:
     """Give back what is still held, so that nobody waits for the lease to run out."""
-    _update_held(connection, held, {"state": "due", "lease_until": sa.func.now()}, {})
+    _update_held(connection, held, {"state": "due", "lease_until": sa.func.now()})
 
 
 def _update_held(
     connection: Connection,
     held: Claim,
     values: Mapping[str, object],
-    rows_read: Mapping[datetime, int],
+    rows_read: Mapping[datetime, int] | None = None,
 ) -> int:
-    starts = held.starts
+    """Change the rows still held; without `rows_read` what was read before stands."""
+    starts, read = held.starts, rows_read or {}
     taken = (
         sa.func.unnest(
             sa.cast(starts, sa.ARRAY(sa.DateTime(timezone=True))),
             sa.cast([held.fences[start] for start in starts], sa.ARRAY(sa.BigInteger)),
-            sa.cast([rows_read.get(start, 0) for start in starts], sa.ARRAY(sa.BigInteger)),
+            sa.cast([read.get(start, 0) for start in starts], sa.ARRAY(sa.BigInteger)),
         )
         .table_valued("start", "fence", "rows", name="taken")
         .render_derived()
     )
     row = job_window.c
+    known = row.rows_read if rows_read is None else taken.c.rows
     statement = (
         sa.update(job_window)
-        .values(**values, rows_read=taken.c.rows)
+        .values(**values, rows_read=known)
         .where(
             row.project_id == held.project_id, row.model_id == held.model_id, row.job == held.job
         )

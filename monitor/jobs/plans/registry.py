@@ -16,6 +16,9 @@ PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_MONTH: (drift, quality, calibrated, confidence),
 }
 
+OF_REQUESTS: frozenset[Plan] = frozenset({drift, missing, violations, confidence, serving})
+"""Plans that labels can't change: they rest when nothing but labels of a window changed."""
+
 SEGMENT_PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_DAY: (),
     CHECKS_MONTH: (quality, calibrated),
