@@ -93,6 +93,7 @@ def worst_slices(
     *,
     depth: int = 2,
     top: int = TOP,
+    only_higher: bool = False,
 ) -> SliceSearch | TooFew | Failed:
     """Slices of one or two columns that moved most, or stand out most from the rest.
 
@@ -102,6 +103,7 @@ def worst_slices(
     must beat both its parents; of slices with nearly the same rows (Jaccard index 0.8; or one the
     complement of the other) only the first stays. Confirmation: z of the at most `top` discovered
     on the other half, one-sided, Bonferroni over the discovered only (sample splitting, Cox 1975).
+    `only_higher`: slices below the rest (or below what they were) are not looked for.
 
     TooFew when a half has fewer than 200 rows on a side. Failed when the statistic needs an output
     that is missing or not finite. Rows of one entity are not independent: hash the entity, and
@@ -116,7 +118,8 @@ def worst_slices(
     smallest = min(first.smallest(), second.smallest())
     if smallest < 2 * MIN_SUPPORT:
         return TooFew(smallest, 2 * MIN_SUPPORT, "rows in each half")
-    found, tested = _discovered(first, [len(column.labels) for column in columns], depth, top)
+    sizes = [len(column.labels) for column in columns]
+    found, tested = _discovered(first, sizes, depth, top, only_higher=only_higher)
     slices = [_confirmed(columns, first, second, one, len(found)) for one in found]
     ordered = sorted(slices, key=lambda one: (one.p_confirmed, -abs(one.confirming.z)))
     return SliceSearch(statistic, tuple(ordered), tested, sides.now.n, sides.then.n)
@@ -216,7 +219,7 @@ def _sides(
 
 
 def _discovered(
-    half: _Sides, sizes: Sequence[int], depth: int, top: int
+    half: _Sides, sizes: Sequence[int], depth: int, top: int, *, only_higher: bool
 ) -> tuple[list[_Found], int]:
     """The slices to confirm, largest |z| first, and how many were looked at."""
     parents: dict[int, Floats] = {}
@@ -230,7 +233,8 @@ def _discovered(
         if len(chosen) == 1:
             parents[chosen[0]] = z
         shape = [sizes[column] for column in chosen]
-        worth = np.flatnonzero(supported & _beats_parents(z, chosen, shape, parents))
+        looked_at = supported & (z > 0) if only_higher else supported
+        worth = np.flatnonzero(looked_at & _beats_parents(z, chosen, shape, parents))
         for place in worth[np.argsort(-np.abs(z[worth]), kind="stable")[:top]].tolist():
             groups = tuple(int(group) for group in np.unravel_index(place, shape))
             candidates.append(_Found(float(z[place]), chosen, groups))
