@@ -1,0 +1,1 @@
+"""Signals and human review: rates, ratings, preferences, agreement of raters, sampling weights."""
