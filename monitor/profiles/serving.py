@@ -2,8 +2,10 @@
 
 Names in the part: `outcome` int64[16] by RequestOutcome; `reason/{outcome}/{text}` int64[1], where
 the text is the sender's reason with long numbers and identifiers replaced by `#` and cut to 100
-characters, so that reasons stay few; `missing/{column}` int64[1]; sparse `log/{column}` for the
-columns with the roles timing, count and cost.
+characters, so that reasons stay few; `missing/{column}` int64[1]; `good/{column}/{limit}` int64[1]
+where the contract has an objective: requests answered (also from a cache) with a value of that
+column up to the limit, which stands in the name so that counts of two limits never add up; sparse
+`log/{column}` for the columns with the roles timing, count and cost.
 A key of `log/` is the value's float bits without the low 46: sign, exponent and six bits of the
 mantissa. A cell is at most 1/64 of its value wide. Its values are the row count and the sum of the
 next 30 bits, from which the sum of the column comes back within 2⁻³⁶ of itself. The idea is
@@ -19,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from monitor.contract import ColumnRole, ColumnType, Contract
+from monitor.contract_quality import ServiceObjective
 from monitor.layout import Layout
 from monitor.profiles.arrays import AnyArray, Floats, Integers, totals_by_key
 from monitor.profiles.groups import membership
@@ -26,11 +29,12 @@ from monitor.profiles.part import Part
 from monitor.profiles.rows import RequestRows
 from monitor.records import RequestOutcome
 
-OUTCOME, REASON, MISSING, LOG = "outcome", "reason/", "missing/", "log/"
+OUTCOME, REASON, MISSING, LOG, GOOD = "outcome", "reason/", "missing/", "log/", "good/"
 OUTCOME_SLOTS = 16
 MAX_REASON_LENGTH = 100
 _ROLES = frozenset({ColumnRole.TIMING, ColumnRole.COUNT, ColumnRole.COST})
 _TYPES = frozenset({ColumnType.NUMBER, ColumnType.INTEGER})
+_ANSWERS = (int(RequestOutcome.ANSWERED), int(RequestOutcome.CACHED))
 _CELL_BITS = 46
 _REST_BITS = 30
 _SIGN_STEP = 2 ** (63 - _CELL_BITS)
@@ -68,6 +72,8 @@ def build_serving_parts(
     members = wide[places, k]
     dense = [{OUTCOME: counts} for counts in _outcomes(rows, places, members, n_groups)]
     _add_reasons(dense, rows, places, members)
+    if contract.objective is not None:
+        _add_good(dense, rows, layout, contract.objective, (places, members))
     sparse: list[dict[str, tuple[Integers, Integers]]] = [{} for _ in range(n_groups)]
     for name in serving_columns(contract):
         values = rows.number_column(layout.slot(name).number_start)[places]
@@ -103,6 +109,32 @@ def _add_reasons(
         name = f"{REASON}{outcome}/{texts[code]}"
         counts = dense[group].setdefault(name, np.zeros(1, np.int64))
         counts[0] += total
+
+
+def _add_good(
+    dense: list[dict[str, Integers]],
+    rows: RequestRows,
+    layout: Layout,
+    objective: ServiceObjective,
+    membership: tuple[Integers, Integers],
+) -> None:
+    places, members = membership
+    values = rows.number_column(layout.slot(objective.column).number_start)[places]
+    good = np.isin(rows.outcome[places], _ANSWERS) & (values <= objective.at_most)
+    counts = np.bincount(members[good], minlength=len(dense)).astype(np.int64)
+    for group, found in enumerate(dense):
+        found[good_name(objective)] = counts[group : group + 1]
+
+
+def good_name(objective: ServiceObjective) -> str:
+    """The name under which a serving part counts requests within an objective."""
+    return f"{GOOD}{objective.column}/{objective.at_most!r}"
+
+
+def good_counts(part: Part, objective: ServiceObjective) -> int | None:
+    """Requests answered within the objective; None when the part was counted without it."""
+    counts = part.dense.get(good_name(objective))
+    return None if counts is None else int(counts[0])
 
 
 def plain_reason(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Two sets of deployments compared: what differs in their tags, and in what they do."""

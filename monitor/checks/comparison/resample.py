@@ -1,0 +1,128 @@
+"""Standardised means and percentiles of two sides, again and again over resampled time or rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from monitor.checks.comparison.cells import Cells, Strata, ValueTable
+from monitor.checks.comparison.order import weighted_quantiles
+from monitor.profiles.arrays import Floats, Integers
+
+DRAWS = 1000
+DRAWS_AT_ONCE = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The cells of one table on common support, C of them in `strata` strata, `clusters` slots.
+
+    `n`, `sums` [C, 2]; `counts` one sparse [C, k] a side over `values` float64[k]; `incidence`
+    sparse [C, strata].
+    """
+
+    stratum: Integers
+    cluster: Integers
+    clusters: int
+    n: Integers
+    sums: Floats
+    counts: tuple[sparse.csr_array, sparse.csr_array]
+    values: Floats
+    quantiles: tuple[float, ...]
+    incidence: sparse.csr_array
+
+    @classmethod
+    def of(cls, cells: Cells, table: ValueTable, strata: Strata) -> Shared:
+        """What both sides have rows of."""
+        n = table.n
+        kept = strata.shared(n)[strata.of_cell] & (n.sum(axis=1) > 0)
+        slots, cluster = np.unique(cells.slot[kept], return_inverse=True)
+        held, stratum = np.unique(strata.of_cell[kept], return_inverse=True)
+        places = (np.arange(len(stratum)), stratum.ravel())
+        shape = (len(stratum), len(held))
+        return cls(
+            stratum=stratum.ravel().astype(np.int64),
+            cluster=cluster.ravel().astype(np.int64),
+            clusters=len(slots),
+            n=n[kept],
+            sums=table.sums[kept],
+            counts=(table.counts[0][kept], table.counts[1][kept]),
+            values=table.values,
+            quantiles=table.quantiles,
+            incidence=sparse.csr_array((np.ones(len(stratum)), places), shape=shape),
+        )
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """Rows of a and of b on common support."""
+        return int(self.n[:, 0].sum()), int(self.n[:, 1].sum())
+
+    def point(self) -> Floats:
+        """The standardised mean and percentiles of both sides, float64[1 + quantiles, 2]."""
+        found: Floats = self._of_weights(np.ones((1, len(self.n))))[0]
+        return found
+
+    def by_time(self, rng: np.random.Generator) -> Floats:
+        """DRAWS bootstrap values float64[DRAWS, 1 + quantiles, 2], slots of time resampled."""
+        share = np.full(self.clusters, 1 / self.clusters)
+        found = []
+        for _ in range(0, DRAWS, DRAWS_AT_ONCE):
+            times = rng.multinomial(self.clusters, share, DRAWS_AT_ONCE)
+            found.append(self._of_weights(times[:, self.cluster].astype(np.float64)))
+        drawn = np.concatenate(found)
+        return _defined(drawn)
+
+    def by_row(self, rng: np.random.Generator) -> Floats:
+        """The same with single rows resampled (Poisson counts), which takes them as independent."""
+        return _defined(np.stack([self._of_poisson(rng) for _ in range(DRAWS)]))
+
+    def _of_weights(self, times: Floats) -> Floats:
+        """Statistics with cell c counted `times[d, c]` times, [d, 1 + quantiles, 2]."""
+        rows = [self._by_stratum(times * self.n[:, side]) for side in (0, 1)]
+        scale = [ratio[:, self.stratum] * times for ratio in _to_pooled(rows[0], rows[1])]
+        found = np.empty((len(times), 1 + len(self.quantiles), 2))
+        for side in (0, 1):
+            with np.errstate(invalid="ignore"):
+                total = scale[side] @ self.n[:, side]
+                found[:, 0, side] = (scale[side] @ self.sums[:, side]) / total
+            self._add_quantiles(found[:, 1:, side], (self.counts[side].T @ scale[side].T).T)
+        return found
+
+    def _of_poisson(self, rng: np.random.Generator) -> Floats:
+        drawn = [side.copy() for side in self.counts]
+        for side in drawn:
+            side.data = rng.poisson(side.data).astype(np.float64)
+        sums = [np.asarray(side.sum(axis=1), np.float64).reshape(1, -1) for side in drawn]
+        rows = [self._by_stratum(each) for each in sums]
+        found = np.empty((1, 1 + len(self.quantiles), 2))
+        for place, ratio in enumerate(_to_pooled(rows[0], rows[1])):
+            weights = (drawn[place].T @ ratio[:, self.stratum].T).T
+            with np.errstate(invalid="ignore"):
+                found[:, 0, place] = (weights @ self.values) / weights.sum(axis=1)
+            self._add_quantiles(found[:, 1:, place], weights)
+        one: Floats = found[0]
+        return one
+
+    def _by_stratum(self, rows: Floats) -> Floats:
+        found: Floats = (self.incidence.T @ rows.T).T
+        return found
+
+    def _add_quantiles(self, into: Floats, weights: Floats) -> None:
+        for place, quantile in enumerate(self.quantiles):
+            into[:, place] = weighted_quantiles(self.values, weights, quantile)
+
+
+def _defined(drawn: Floats) -> Floats:
+    """Draws in which both sides had rows left."""
+    there = np.isfinite(drawn[:, 0]).all(axis=1)
+    kept: Floats = drawn[there]
+    return kept
+
+
+def _to_pooled(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Per stratum, by how much a row of each side weighs; 0 where one side has none left."""
+    both = (a > 0) & (b > 0)
+    pooled = np.where(both, a + b, 0.0)
+    return pooled / np.maximum(a, 1e-300), pooled / np.maximum(b, 1e-300)
