@@ -55,6 +55,7 @@ _COLUMNS = frozenset({PartKind.COLUMNS})
 _PAIRS = frozenset({PartKind.PAIRS})
 _LABELS = frozenset({PartKind.LABELS})
 _SERVING = frozenset({PartKind.SERVING})
+_NONE: frozenset[PartKind] = frozenset()
 
 
 def _entries(
@@ -111,12 +112,31 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("cox_slope", "ratio", _BOTH),
         ("spiegelhalter", "z", _BOTH),
     ),
+    *_column_entries(
+        CheckName.GROUPS,
+        _LABELS,
+        ("selection_ratio", "ratio", _DOWN),
+        ("true_positive_gap", "share", _BOTH),
+        ("false_positive_gap", "share", _BOTH),
+        ("accuracy_gap", "share", _DOWN),
+        ("calibration_gap", "probability", _BOTH),
+        ("adjusted_gap", "share", _BOTH),
+    ),
+    *_entries(CheckName.GROUPS, _LABELS, ("worst_group", "share", _UP)),
     *_entries(
         CheckName.CONFIDENCE,
         _LABELS,
         ("mean_score", "probability", _BOTH),
         ("near_threshold", "share", _UP),
         ("entropy", "bits", _BOTH),
+    ),
+    *_column_entries(  # bad is what the contract says of the signal
+        CheckName.SIGNAL,
+        frozenset(),
+        ("event_rate", "share", _BOTH),
+        ("mean_rating", "rating", _BOTH),
+        ("win_rate", "share", _BOTH),
+        ("pass_rate", "share", _BOTH),
     ),
     *_column_entries(CheckName.CONFIDENCE, _COLUMNS, ("mean_confidence", "probability", _BOTH)),
     *_column_entries(
@@ -132,6 +152,23 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("error_rate", "share", _UP),
         ("abstention_rate", "share", _UP),
         ("request_rate", "per_second", _BOTH),
+    ),
+    *_entries(
+        CheckName.GOLDEN,
+        _NONE,
+        ("pass_rate", "share", _DOWN),
+        ("regressions", "cases", _UP),
+        ("max_difference", "column", _UP),
+    ),
+    *_entries(
+        CheckName.SHADOW,
+        _NONE,
+        ("agreement", "share", _DOWN),
+        ("max_difference", "column", _UP),
+        ("beyond_tolerance", "share", _UP),
+        ("accuracy_difference", "share_difference", _DOWN),
+        ("loss_difference", "loss", _UP),
+        ("unpaired", "share", _UP),
     ),
 )
 

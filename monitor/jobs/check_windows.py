@@ -10,9 +10,11 @@ from datetime import datetime
 from sqlalchemy.engine import Connection
 
 from monitor.calendar import local_day, local_month
+from monitor.intake.legs import is_replay
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.evaluate_rules import evaluate_rules
 from monitor.jobs.grouping import WHOLE
+from monitor.jobs.groups.month import measure_group_month
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
 from monitor.jobs.plans.base import Plan, PlanInputs, Yardsticks
 from monitor.jobs.plans.registry import OF_REQUESTS, PARTS, PLANS, SEGMENT_PLANS
@@ -66,6 +68,8 @@ def _check(context: JobContext, held: Claim) -> None:
             inputs = list(_inputs(connection, context, held.job, window, yardsticks))
             rows[start] = sum(len(each.parts) for each in inputs)
             found += [one for each in inputs for one in _planned(held.job, each, resting)]
+            if held.job == CHECKS_MONTH:
+                found += measure_group_month(connection, context, inputs)
         save_measurements(connection, context, found)
         finish(connection, held, rows)
 
@@ -155,9 +159,14 @@ def _load(
 
 
 def _subjects(stored: Sequence[StoredProfile]) -> Mapping[SubjectKey, Mapping[PartKind, Part]]:
-    """Merged parts of each deployment by itself, and of all of a leg together."""
+    """Merged parts of each deployment by itself, and of all of a leg together.
+
+    Replays are left out: their cases are chosen, and judged by their golden set alone.
+    """
     single: dict[tuple[str, int], dict[int, dict[PartKind, list[Part]]]] = defaultdict(dict)
     for one in stored:
+        if is_replay(one.key.leg):
+            continue
         deployments = single[(one.key.leg, one.key.segment_id)]
         by_kind = deployments.setdefault(one.key.deployment_id, defaultdict(list))
         by_kind[one.key.kind].append(one.part)

@@ -17,12 +17,18 @@ from monitor.checks.confidence import mean_confidence, score_confidence
 from monitor.checks.contrast import contrast
 from monitor.checks.drift.base import DriftMethod, ReferenceSummary, ViewKind
 from monitor.checks.drift.registry import METHODS
+from monitor.checks.groups.gaps import gap_outcomes
+from monitor.checks.groups.reversal import adjusted_gap
+from monitor.checks.groups.selection import selection_ratios
+from monitor.checks.groups.worst import worst_group
 from monitor.checks.missing import missing_share
 from monitor.checks.quality.binary import binary_quality
 from monitor.checks.quality.multiclass import multiclass_quality
 from monitor.checks.quality.regression import regression_quality
 from monitor.checks.registry import CHECKS, CheckName, entry
 from monitor.checks.serving import percentiles, serving_rates
+from monitor.checks.slice_counts import SliceColumn
+from monitor.checks.slices import SliceRows
 from monitor.checks.violations import ANY, shares_of
 from monitor.measurement import Direction, Failed, Measured, Outcome, TooFew
 from monitor.profiles.cells import CategoryCells
@@ -40,6 +46,7 @@ from tests.unit.checks.factories import (
     quantile_cells,
     value_cells,
 )
+from tests.unit.checks.groups.makers import scored
 
 NUMBER, CATEGORY = ViewKind.NUMBER, ViewKind.CATEGORY
 PAIRS = [(method, kind) for method in METHODS for kind in sorted(method.kinds)]
@@ -296,12 +303,30 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         | regression_quality(regression)
         | binary_outcomes,
         CheckName.CALIBRATION: calibration(labels),
+        CheckName.GROUPS: _group_outcomes(rng, n),
         CheckName.CONFIDENCE: score_confidence(labels, 0.5)
         | {"mean_confidence": mean_confidence(column)},
         CheckName.SERVING: percentiles(Part({}, {}), "latency_ms")
         | serving_rates(Part({}, {}), 60),
     }
     return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+def _group_outcomes(rng: np.random.Generator, n: int) -> dict[str, Outcome]:
+    """What is measured of one group among two, and the group that does worst."""
+    score = rng.random((2, n))
+    label = (rng.random((2, n)) < score).astype(int)
+    groups = [scored(name, score[k], label[k]) for k, name in enumerate("ab")]
+    cells = rng.integers(0, 2, (1, n))
+    column = SliceColumn("city", np.arange(2), ("x", "y"))
+    rows = SliceRows(cells, rng.integers(1, 2**60, n), (cells[0] == 1).astype(np.float64))
+    counts = [[g.favourable.events, g.favourable.n - g.favourable.events] for g in groups]
+    return {
+        "selection_ratio": selection_ratios(groups, 0.8)["a"],
+        **{method: found["a"] for method, found in gap_outcomes(groups).items()},
+        "adjusted_gap": adjusted_gap(np.array([counts]), by="city"),
+        "worst_group": worst_group([column], rows),
+    }
 
 
 @pytest.mark.parametrize("empty", [True, False])

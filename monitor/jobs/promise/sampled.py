@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -62,7 +63,7 @@ def sampled_rows(
     if reference is None or current is None:
         return None
     output = _output_column(context)
-    inputs = [c for c in context.contract.columns if _is_input(c, binning, sides)]
+    inputs = [c for c in context.contract.columns if is_input(c, binning, sides)]
     used = tuple(binning.views[column.name] for column in inputs)
     return SampledRows(
         names=tuple(column.name for column in inputs),
@@ -81,7 +82,8 @@ def _output_column(context: JobContext) -> Column | None:
     return None
 
 
-def _is_input(column: Column, binning: Binning, sides: list[pa.Table | None]) -> bool:
+def is_input(column: Column, binning: Binning, sides: Sequence[pa.Table | None]) -> bool:
+    """Whether a column is a plain input with cells that every sample holds."""
     plain = column.type in (*_NUMBERS, ColumnType.CATEGORY)
     watched = column.role in (ColumnRole.FEATURE, ColumnRole.SEGMENT)
     there = all(side is not None and column.name in side.column_names for side in sides)
@@ -91,7 +93,7 @@ def _is_input(column: Column, binning: Binning, sides: list[pa.Table | None]) ->
 def _side(
     table: pa.Table, inputs: list[Column], used: tuple[ViewCells, ...], output: Column | None
 ) -> Side:
-    rows = [_cells(table[column.name], cells) for column, cells in zip(inputs, used, strict=True)]
+    rows = [cells_of(table[column.name], cells) for column, cells in zip(inputs, used, strict=True)]
     answers = np.full(table.num_rows, np.nan)
     if output is not None and output.name in table.column_names:
         answers = _floats(table[output.name])
@@ -99,7 +101,8 @@ def _side(
     return Side(wide, table[HASH].to_numpy(), answers)
 
 
-def _cells(values: pa.ChunkedArray, cells: ViewCells) -> Integers:
+def cells_of(values: pa.ChunkedArray, cells: ViewCells) -> Integers:
+    """Cell numbers of a sampled column, int64[n]."""
     if isinstance(cells, CategoryCells):
         return cells.assign(values.combine_chunks()).astype(np.int64)
     return cells.assign(_floats(values)).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Measures groups once a month: answers, quality, and the group that does worst."""
