@@ -172,11 +172,15 @@ def replay_leg(run: str) -> str:
 
 
 def output_columns(contract: Contract) -> tuple[Column, ...]:
-    """Columns that a model answers: prediction, score, class scores, ranked lists, flags, …."""
+    """Columns that a model answers: prediction, score, class scores, ranked lists, flags, ….
+
+    Timestamps are none: nothing here compares them.
+    """
     return tuple(
         column
         for column in contract.columns
         if column.role not in _LATER_ROLES
+        and column.type is not ColumnType.TIMESTAMP
         and (column.role not in _INPUT_ROLES or column.type in _ANSWER_TYPES)
     )
 

@@ -11,3 +11,8 @@ _LEG = re.compile(LEG_PATTERN, re.ASCII)
 def is_leg(text: str) -> bool:
     """Whether the text names a leg."""
     return _LEG.fullmatch(text) is not None
+
+
+def is_replay(leg: str) -> bool:
+    """Whether a leg holds a replay: chosen cases, which no check of traffic may judge."""
+    return leg.startswith("replay:")

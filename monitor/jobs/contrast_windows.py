@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 
 from monitor.checks.contrast import contrast_counts
 from monitor.checks.registry import CheckName
+from monitor.intake.legs import is_replay
 from monitor.jobs.base import JobContext
 from monitor.jobs.plans.base import WATCHED_ROLES, PlanInputs, Yardsticks
 from monitor.measurement import Measured, Measurement, Outcome
@@ -79,7 +80,7 @@ def _load(
         binning_ids=(binning.id,),
     )  # fmt: skip
     n_hours = (window.end - window.start) // timedelta(hours=1)
-    for leg in sorted({one.key.leg for one in stored}):
+    for leg in sorted({one.key.leg for one in stored if not is_replay(one.key.leg)}):
         mine = [one for one in stored if one.key.leg == leg]
         numbers = tuple(sorted({one.key.deployment_id for one in mine}))
         if len(numbers) < 2:

@@ -39,6 +39,7 @@ from monitor.windows import Window
 
 MAX_EVIDENCE_TEXT = 400
 ALL_DEPLOYMENTS = "all deployments"
+RUN_SCALE, REPLAY = "run", "replay"
 
 
 def evaluate_rules(
@@ -108,6 +109,8 @@ class Words:
         """Whether a measurement is about everything that served its leg in its window."""
         if one.check == CheckName.INCIDENT:
             return not one.outcome.detail.get("named")
+        if one.check in (CheckName.GOLDEN, CheckName.SHADOW):
+            return False  # a verdict on these deployments, whoever else answered
         served = self.together[(one.subject.leg, one.window)]
         return served == frozenset(one.subject.deployment_ids)
 
@@ -129,7 +132,8 @@ class _Matching:
         self._known: dict[tuple[object, ...], Labels | None] = {}
 
     def __call__(self, one: Measurement) -> Labels | None:
-        scale = scale_text(one.window.end, one.window.start)
+        golden = one.check == CheckName.GOLDEN
+        scale = RUN_SCALE if golden else scale_text(one.window.end, one.window.start)
         whole = self._words.is_whole(one)
         key = (
             *(one.check, one.method, one.subject, one.baseline_id, scale, whole),
@@ -158,7 +162,7 @@ def labels_of(one: Measurement, scale: str, context: JobContext, words: Words) -
             "check": one.check,
             "method": one.method,
             "column": subject.column,
-            "leg": subject.leg,
+            "leg": leg_text(one),
             "scope": "all" if whole else "one",
             "deployment": "+".join(str(number) for number in numbers),
             "deployment_name": ALL_DEPLOYMENTS if whole else "+".join(names),
@@ -194,6 +198,11 @@ _STATES = {
     TooFew: ReadingState.TOO_FEW,
     Failed: ReadingState.FAILED,
 }
+
+
+def leg_text(one: Measurement) -> str:
+    """The leg; `replay` for golden sets: every run is a leg, and the next must end the alert."""
+    return REPLAY if one.check == CheckName.GOLDEN else one.subject.leg
 
 
 def incident_of(one: Measurement) -> str:

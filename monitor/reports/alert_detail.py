@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Engine
 from monitor.records import LIVE_LEG
 from monitor.reports.alerts import Finding, open_of_model, read_finding
 from monitor.reports.database import reading
-from monitor.reports.measurements import Filter, MeasurementRow, read_measurements
+from monitor.reports.measurements import REPLAYS, Filter, MeasurementRow, read_measurements
 from monitor.store.tables import (
     alert_transition,
     baseline,
@@ -97,7 +97,7 @@ def series_filter(
         column=labels.get("column"),
         deployment_ids=tuple(int(number) for number in numbers if _is_number(number)),
         baseline_id=baseline_id,
-        scale=labels.get("scale"),
+        scale=labels.get("scale") if labels.get("leg") != REPLAYS else None,
         leg=labels.get("leg", LIVE_LEG),
         segment_id=segment_id,
     )

@@ -24,6 +24,8 @@ from monitor.reports.paging import PAGE_SIZE, Page, fetch_page
 from monitor.store.tables import measurement, model
 from monitor.windows import Window
 
+REPLAYS = "replay"
+"""Stands for the legs of all replays: rules name them so, as every run has a leg of its own."""
 NOT_FINITE = "the stored number is not finite"
 IDENTITY = (
     measurement.c.check_name,
@@ -230,9 +232,15 @@ def _in_range(project_id: int, model_id: int, window: Window) -> tuple[sa.Column
     )
 
 
+def _on_leg(leg: str) -> sa.ColumnElement[bool]:
+    if leg == REPLAYS:
+        return measurement.c.leg.startswith("replay:", autoescape=True)
+    return measurement.c.leg == leg
+
+
 def _conditions(wanted: Filter) -> list[sa.ColumnElement[bool]]:
     found: list[sa.ColumnElement[bool]] = [
-        measurement.c.leg == wanted.leg,
+        _on_leg(wanted.leg),
         measurement.c.segment_id == wanted.segment_id,
     ]
     if wanted.checks:

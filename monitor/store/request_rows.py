@@ -100,6 +100,25 @@ def first_requests(
         return read(cursor, query).read_all()
 
 
+@contextmanager
+def leg_chunks(
+    bulk: BulkConnections, project_id: int, model_id: int, leg: str, window: Window | None
+) -> Iterator[Iterator[pa.Table]]:
+    """Tables of at most about ROWS_A_CHUNK rows of one leg, in the window or of all times.
+
+    Each read is a moment of its own: requests that arrive between two reads are in the later only.
+    """
+    span = ""
+    if window is not None:
+        span = f" and event_time >= {literal(window.start)} and event_time < {literal(window.end)}"
+    query = (
+        f"select {_COLUMNS} from request_log where project_id = {int(project_id)}"
+        f" and model_id = {int(model_id)} and leg = {literal(leg)}{span}"
+    )
+    with bulk.transaction() as cursor:
+        yield _chunks(read(cursor, query))
+
+
 def labels_of_batch(
     bulk: BulkConnections,
     project_id: int,
@@ -113,9 +132,9 @@ def labels_of_batch(
     last is read: no time tells them apart.
     """
     spans = " or ".join(
-        f"(observed_at >= {literal(first)} and observed_at <= {literal(last)}"
-        f" and arrived_at = {literal(arrived)})"
-        for first, last, arrived in marks
+        f"(observed_at >= {literal(first)} and observed_at <= {literal(last)} and arrived_at in"
+        f" ({', '.join(literal(arrived) for arrived in arrivals)}))"
+        for first, last, arrivals in _overlapping(marks)
     )
     query = (
         f"select {_LABEL_COLUMNS} from label where project_id = {int(project_id)}"
@@ -123,6 +142,23 @@ def labels_of_batch(
     )
     with bulk.transaction() as cursor:
         return _last_revisions(read(cursor, query).read_all())
+
+
+def _overlapping(
+    marks: Sequence[tuple[datetime, datetime, datetime]],
+) -> list[tuple[datetime, datetime, set[datetime]]]:
+    """Batches whose observations overlap as one, so that no label is looked at once a batch.
+
+    Which labels they hold is told by their arrivals; the span only bounds the search.
+    """
+    spans: list[tuple[datetime, datetime, set[datetime]]] = []
+    for first, last, arrived in sorted(marks):
+        if spans and first <= spans[-1][1]:
+            start, end, arrivals = spans[-1]
+            spans[-1] = (start, max(end, last), arrivals | {arrived})
+        else:
+            spans.append((first, last, {arrived}))
+    return spans
 
 
 def _last_revisions(labels: pa.Table) -> pa.Table:
