@@ -12,7 +12,7 @@ import numpy as np
 
 from monitor.checks.comparison.cells import Metric
 from monitor.checks.serving import PERCENTILES
-from monitor.contract import ColumnRole, Contract, Task
+from monitor.contract import ColumnRole, ColumnType, Contract, Task
 from monitor.contract_quality import Feedback
 from monitor.measurement import Direction
 from monitor.profiles.arrays import Floats, Integers
@@ -177,8 +177,8 @@ def _regression(part: Part, _: Contract, cells: NumberCells | None) -> Counted:
 
 
 def _ranking(part: Part, contract: Contract, _: NumberCells | None) -> Counted:
-    listed = contract.single(ColumnRole.PREDICTION)
-    counts = rank_counts(part, (listed.size if listed is not None else None) or 1)
+    sizes = [c.size or 1 for c in contract.columns if c.type is ColumnType.RANKED_LIST]
+    counts = rank_counts(part, max(sizes, default=1))
     ranks = np.arange(len(counts.ranks))
     gains = np.divide(1.0, ranks, out=np.zeros(len(ranks)), where=ranks > 0)
     n = int(counts.ranks.sum())
