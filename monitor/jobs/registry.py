@@ -9,18 +9,22 @@ from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.check_windows import check_due_windows
 from monitor.jobs.hour_windows import check_due_hours
 from monitor.jobs.join_labels import join_waiting_labels
+from monitor.jobs.maturity.follow_labels import follow_labels
 from monitor.jobs.names import (
     CHECKS_DAY,
     CHECKS_HOUR,
     CHECKS_MONTH,
     LABELS,
+    MATURITY,
     PROFILE,
     SERVING,
+    SIGNALS,
     WATCH,
 )
 from monitor.jobs.profile_windows import profile_due_windows
 from monitor.jobs.promise.watch_hours import watch_due_hours
 from monitor.jobs.serving_windows import serve_due_windows
+from monitor.jobs.signals.measure import measure_due_signals
 
 Job = Callable[[JobContext], JobReport]
 
@@ -30,6 +34,8 @@ JOBS: tuple[tuple[str, Job], ...] = (
     (LABELS, join_waiting_labels),
     (CHECKS_HOUR, check_due_hours),
     (WATCH, watch_due_hours),
+    (MATURITY, follow_labels),
     (CHECKS_DAY, partial(check_due_windows, job=CHECKS_DAY)),
     (CHECKS_MONTH, partial(check_due_windows, job=CHECKS_MONTH)),
+    (SIGNALS, measure_due_signals),
 )
