@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy.engine import Connection
@@ -15,6 +15,8 @@ from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.evaluate_rules import evaluate_rules
 from monitor.jobs.grouping import WHOLE
 from monitor.jobs.groups.month import measure_group_month
+from monitor.jobs.maturity.earlier import EarlierCohorts, earlier_cohorts
+from monitor.jobs.maturity.known import LabelDelays, known_delays
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
 from monitor.jobs.plans.base import Plan, PlanInputs, Yardsticks
 from monitor.jobs.plans.registry import OF_REQUESTS, PARTS, PLANS, SEGMENT_PLANS
@@ -42,6 +44,14 @@ class SubjectKey:
     segment_id: int
 
 
+@dataclass(frozen=True)
+class LabelKnowledge:
+    """What all windows of one run share: how soon labels come, and the cohorts before them."""
+
+    delays: LabelDelays
+    earlier: EarlierCohorts | None
+
+
 def check_due_windows(context: JobContext, job: str) -> JobReport:
     """Run the checks of closed windows that are due, oldest first."""
     zone = context.contract.time_zone
@@ -60,18 +70,26 @@ def _check(context: JobContext, held: Claim) -> None:
     with transaction(context.engine, project, Role.WORKER, snapshot=True) as connection:
         yardsticks = load_yardsticks(connection, project, model)
         relabelled = relabelled_windows(connection, held)
+        labels = _label_knowledge(connection, context, held)
         found: list[Measurement] = []
         rows: dict[datetime, int] = {}
         for start in held.starts:
             resting = OF_REQUESTS if start in relabelled else frozenset()
             window = SPANS[held.job](start, context.contract.time_zone)
-            inputs = list(_inputs(connection, context, held.job, window, yardsticks))
+            inputs = list(_inputs(connection, context, held.job, window, yardsticks, labels))
             rows[start] = sum(len(each.parts) for each in inputs)
             found += [one for each in inputs for one in _planned(held.job, each, resting)]
             if held.job == CHECKS_MONTH:
                 found += measure_group_month(connection, context, inputs)
         save_measurements(connection, context, found)
         finish(connection, held, rows)
+
+
+def _label_knowledge(connection: Connection, context: JobContext, held: Claim) -> LabelKnowledge:
+    earlier = None
+    if held.job == CHECKS_DAY:
+        earlier = earlier_cohorts(connection, context, held.starts[0], held.starts[-1])
+    return LabelKnowledge(known_delays(connection, context), earlier)
 
 
 def save_measurements(
@@ -104,9 +122,10 @@ def _inputs(
     job: str,
     window: Window,
     yardsticks: Yardsticks,
+    labels: LabelKnowledge,
 ) -> Iterator[PlanInputs]:
     stored = _load(connection, context, job, window)
-    yield from inputs_of(context, yardsticks, window, stored)
+    yield from inputs_of(context, yardsticks, window, stored, labels)
     if job == CHECKS_DAY and not any(one.key.leg == LIVE_LEG for one in stored):
         for number in silent_deployments(connection, context, window):
             key = SubjectKey(LIVE_LEG, (number,), WHOLE)
@@ -114,11 +133,34 @@ def _inputs(
 
 
 def inputs_of(
-    context: JobContext, yardsticks: Yardsticks, window: Window, stored: Sequence[StoredProfile]
+    context: JobContext,
+    yardsticks: Yardsticks,
+    window: Window,
+    stored: Sequence[StoredProfile],
+    labels: LabelKnowledge | None = None,
 ) -> Iterator[PlanInputs]:
     """Stored parts of a window as what plans are given, a subject each."""
-    for key, parts in _subjects(stored).items():
-        yield _input(context, yardsticks, window, key, parts)
+    pieces: dict[tuple[str, int], list[StoredProfile]] = defaultdict(list)
+    for one in stored:
+        if one.key.kind is PartKind.LABELS:
+            pieces[(one.key.leg, one.key.segment_id)].append(one)
+    subjects = _subjects(stored)
+    served: dict[tuple[str, int], int] = defaultdict(int)
+    for key in subjects:
+        place = (key.leg, key.segment_id)
+        served[place] = max(served[place], len(key.deployment_ids))
+    for key, parts in subjects.items():
+        place = (key.leg, key.segment_id)
+        made = _input(context, yardsticks, window, key, parts)
+        yield replace(
+            made,
+            is_whole=len(key.deployment_ids) == served[place],
+            label_pieces=tuple(
+                one for one in pieces[place] if one.key.deployment_id in key.deployment_ids
+            ),
+            delays=labels.delays if labels is not None else made.delays,
+            earlier=labels.earlier if labels is not None else None,
+        )
 
 
 def _input(

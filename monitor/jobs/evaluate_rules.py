@@ -18,6 +18,7 @@ from alerts.grouping import EventType, Group, group
 from alerts.lifecycle import StepResult, step
 from alerts.messages import render
 from alerts.model import FindingKey, Labels, Reading, ReadingState
+from monitor.checks.maturity.cohort import MaturityState
 from monitor.checks.registry import CheckName
 from monitor.deployment import Tags
 from monitor.jobs.base import JobContext
@@ -39,6 +40,8 @@ from monitor.windows import Window
 
 MAX_EVIDENCE_TEXT = 400
 ALL_DEPLOYMENTS = "all deployments"
+JUDGED_WHEN_MATURE = frozenset({CheckName.QUALITY, CheckName.QUALITY_CHANGE, CheckName.CALIBRATION})
+IMMATURE = frozenset(state.value for state in MaturityState if not state.is_judgeable)
 RUN_SCALE, REPLAY = "run", "replay"
 
 
@@ -176,21 +179,41 @@ def labels_of(one: Measurement, scale: str, context: JobContext, words: Words) -
 
 def reading_of(one: Measurement, labels: Labels, tags: Mapping[int, Tags]) -> Reading:
     """A measurement as alerting sees it."""
-    outcome = one.outcome
-    measured = outcome if isinstance(outcome, Measured) else None
+    outcome, immature = one.outcome, immature_reason(one)
+    measured = outcome if isinstance(outcome, Measured) and not immature else None
     return Reading(
         labels=labels,
         at=one.window.end,
         window_start=one.window.start,
-        state=_STATES[type(outcome)],
+        state=ReadingState.TOO_FEW if immature else _STATES[type(outcome)],
         value=measured.value if measured else None,
         low=measured.low if measured else None,
         high=measured.high if measured else None,
         n=0 if isinstance(outcome, Failed) else outcome.n,
         unit=one.unit,
-        text=_reason(outcome),
+        text=immature or _reason(outcome),
         evidence=_evidence(one, tags),
     )
+
+
+def immature_reason(one: Measurement) -> str:
+    """Why a measured number of labels can't be judged yet; empty when it can.
+
+    A cohort whose labels are mostly still to come neither opens an alert nor ends one. How many
+    labels there are (coverage) and whether they come (the feed) is judged all the same.
+    """
+    if one.check not in JUDGED_WHEN_MATURE or one.method == "label_coverage":
+        return ""
+    state = one.outcome.detail.get("maturity")
+    if not isinstance(one.outcome, Measured) or state not in IMMATURE:
+        return ""
+    share = one.outcome.detail.get("expected_share")
+    known = (
+        f"{share:.0%} of its labels are expected by now"
+        if share is not None
+        else ("how soon its labels come is not known yet")
+    )
+    return f"the cohort is immature ({str(state).replace('_', ' ')}): {known}"
 
 
 _STATES = {

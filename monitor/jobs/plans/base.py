@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
 from monitor.checks.drift.base import DriftMethod, ReferenceSummary
 from monitor.checks.registry import CheckName, entry
 from monitor.contract import ColumnRole, Contract
+from monitor.jobs.maturity.earlier import EarlierCohorts
+from monitor.jobs.maturity.known import LabelDelays
+from monitor.jobs.plans.cohorts import CohortLabels, cohort_of
 from monitor.measurement import Measurement, Outcome, Subject
 from monitor.profiles.binning import Binning
 from monitor.profiles.columns import ColumnCounts, column_counts
 from monitor.profiles.part import Part, PartKind
 from monitor.profiles.views import View, views_of
 from monitor.store.baselines import StoredBaseline
+from monitor.store.profile_rows import StoredProfile
 from monitor.windows import Window
 
 WATCHED_ROLES = frozenset(
@@ -57,7 +62,12 @@ class Yardsticks:
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """One subject (deployments, leg, segment) in one window."""
+    """One subject (deployments, leg, segment) in one window.
+
+    `is_whole`: it is all that served its leg and segment. `label_pieces` are the hours or days that
+    its labels part was merged from, `delays` what is known of how soon labels come, `earlier` the
+    cohorts before the window, where the job compares with them.
+    """
 
     contract: Contract
     yardsticks: Yardsticks
@@ -67,6 +77,21 @@ class PlanInputs:
     segment_id: int
     parts: Mapping[PartKind, Part]
     known_at: datetime
+    is_whole: bool = True
+    label_pieces: tuple[StoredProfile, ...] = ()
+    delays: LabelDelays = field(default_factory=LabelDelays)
+    earlier: EarlierCohorts | None = None
+
+    @cached_property
+    def cohort(self) -> CohortLabels | None:
+        """The labels of this subject by age, with their maturity; None where there are none."""
+        part = self.parts.get(PartKind.LABELS)
+        if part is None or self.contract.label is None:
+            return None
+        return cohort_of(
+            part, self.label_pieces, self.window, self.leg, self.segment_id,
+            self.contract, self.delays, self.known_at,
+        )  # fmt: skip
 
     def views(self) -> Iterator[tuple[View, ColumnCounts]]:
         """The watched views that the binning holds, with their counts."""

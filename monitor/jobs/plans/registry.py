@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
 from monitor.jobs.plans.base import Plan
 from monitor.jobs.plans.columns import drift, missing, violations
-from monitor.jobs.plans.labels import calibrated, confidence, quality
+from monitor.jobs.plans.labels import calibrated, confidence, quality, quality_change
 from monitor.jobs.plans.serving import serving
 from monitor.profiles.part import PartKind
 
 PLANS: Mapping[str, tuple[Plan, ...]] = {
-    CHECKS_DAY: (drift, missing, violations, quality, calibrated, confidence, serving),
+    CHECKS_DAY: (
+        *(drift, missing, violations, quality, quality_change, calibrated, confidence, serving),
+    ),
     CHECKS_MONTH: (drift, quality, calibrated, confidence),
 }
 

@@ -1,0 +1,211 @@
+"""Whether quality changed: this cohort against earlier ones at equal age. Knows counts only.
+
+A young cohort shows its fast labels first, and those may be easier or harder ones; so what earlier
+cohorts showed when they were as young is what it is held against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import special
+
+from monitor.checks.auc import delong
+from monitor.checks.gates import Floor, measured_above
+from monitor.checks.intervals import LEVEL, newcombe_limits
+from monitor.measurement import Measured, Outcome
+from monitor.profiles.arrays import Integers
+from monitor.profiles.labels import BinaryCounts
+from monitor.profiles.labels_multiclass import ConfusionCounts
+from monitor.profiles.labels_regression import RegressionCounts
+
+MIN_LABELS, MIN_EVENTS, MIN_COHORTS = 50, 5, 7
+COHORTS = "earlier cohorts with labels"
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """What a cohort's labels said by an age: `shares` name to (events, rows), `means` name to (sum
+    of losses, rows), labelled rows by score cell where there are scores, and labelled rows."""
+
+    labelled: int
+    shares: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    means: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    cells: tuple[Integers, Integers] | None = None
+
+
+def binary_cohort(counts: BinaryCounts) -> Cohort:
+    """accuracy, precision, recall, brier and the cells for auc."""
+    tp, fp, fn, tn = counts.tp, counts.fp, counts.fn, counts.tn
+    scored = int(counts.positives.sum() + counts.negatives.sum())
+    return Cohort(
+        labelled=counts.n_labelled,
+        shares={
+            "accuracy": (tp + tn, tp + fp + fn + tn),
+            "precision": (tp, tp + fp),
+            "recall": (tp, tp + fn),
+        },
+        means={"brier": ((counts.brier or 0.0) * scored, scored)},
+        cells=(counts.positives, counts.negatives),
+    )
+
+
+def multiclass_cohort(counts: ConfusionCounts) -> Cohort:
+    """accuracy."""
+    n = int(counts.matrix.sum())
+    return Cohort(n, shares={"accuracy": (int(np.trace(counts.matrix)), n)})
+
+
+def regression_cohort(counts: RegressionCounts) -> Cohort:
+    """mae and rmse, the latter as mean squared error."""
+    total = counts.total
+    sums = {"mae": total.absolute_error, "rmse": total.squared_error}
+    return Cohort(total.n, means={name: (loss, total.n) for name, loss in sums.items()})
+
+
+def together(cohorts: Iterable[Cohort]) -> Cohort:
+    """The cohort of all of them: several deployments of one day."""
+    every = list(cohorts)
+    shares, means = {}, {}
+    for name in {name for one in every for name in one.shares}:
+        pairs = [one.shares.get(name, (0, 0)) for one in every]
+        shares[name] = (sum(events for events, _ in pairs), sum(rows for _, rows in pairs))
+    for name in {name for one in every for name in one.means}:
+        sums = [one.means.get(name, (0.0, 0)) for one in every]
+        means[name] = (sum(loss for loss, _ in sums), sum(rows for _, rows in sums))
+    cells = [one.cells for one in every if one.cells is not None]
+    both = (np.sum([p for p, _ in cells], axis=0), np.sum([n for _, n in cells], axis=0))
+    return Cohort(sum(one.labelled for one in every), shares, means, both if cells else None)
+
+
+def quality_change(this: Cohort, earlier: Sequence[Cohort]) -> dict[str, Outcome]:
+    """The difference to earlier cohorts for each measure that the cohort allows.
+
+    Smallest n: 50 labelled rows, 5 in a share's denominator (of the rarer class for auc), and 7
+    earlier cohorts. Shares: Newcombe's limits (1998, method 10), both sides counted as n/φ rows,
+    φ ≥ 1 how much more the earlier cohorts differ from each other than chance lets them. The
+    others: Student's t with the earlier cohorts' own spread, s² = Σ nᵢ(xᵢ - x̄)²/(K - 1). Both let a
+    cohort differ as much as earlier ones did; a season that the earlier cohorts don't hold is told
+    as a change.
+    """
+    found = {
+        name: _share_change(name, this, earlier, one, rows)
+        for name, (one, rows) in this.shares.items()
+    }
+    for name in this.means:
+        found[name] = _mean_change(name, this, earlier)
+    if this.cells is not None:
+        found["auc"] = _auc_change(this, earlier)
+    return found
+
+
+def _share_change(
+    name: str, this: Cohort, earlier: Sequence[Cohort], events: int, rows: int
+) -> Outcome:
+    days = [one.shares[name] for one in earlier if one.shares.get(name, (0, 0))[1] > 0]
+    before, of = sum(e for e, _ in days), sum(n for _, n in days)
+    floors = (
+        Floor(len(days), MIN_COHORTS, COHORTS),
+        Floor(this.labelled, MIN_LABELS, "labelled rows"),
+        Floor(rows, MIN_EVENTS, "rows in the ratio"),
+    )
+    if not rows or not of:
+        return measured_above(floors, None, this.labelled, None, {}, "the ratio is 0/0")
+    excess = _excess(days, before / of)
+    limits = newcombe_limits(events / excess, rows / excess, before / excess, of / excess)
+    detail = {"value": events / rows, "earlier": before / of, "cohorts": len(days),
+              "day_to_day": excess}  # fmt: skip
+    value = events / rows - before / of
+    return _with_reference(measured_above(floors, value, this.labelled, limits, detail), of)
+
+
+def _excess(days: Sequence[tuple[int, int]], share: float) -> float:
+    """Pearson's chi-square of the days over its degrees of freedom, at least 1."""
+    if len(days) < 2 or not 0 < share < 1:
+        return 1.0
+    squares = sum((e - n * share) ** 2 / (n * share * (1 - share)) for e, n in days)
+    return max(1.0, squares / (len(days) - 1))
+
+
+def _mean_change(name: str, this: Cohort, earlier: Sequence[Cohort]) -> Outcome:
+    total, rows = this.means[name]
+    days = [(s / n, float(n)) for s, n in (one.means.get(name, (0.0, 0)) for one in earlier) if n]
+    floors = (
+        Floor(len(days), MIN_COHORTS, COHORTS),
+        Floor(rows, MIN_LABELS, "labelled rows"),
+    )
+    value = total / rows if rows else None
+    outcome = _against(floors, value, float(rows), days, rows, sum(int(n) for _, n in days))
+    return _of_roots(outcome) if name == "rmse" else outcome
+
+
+def _auc_change(this: Cohort, earlier: Sequence[Cohort]) -> Outcome:
+    areas = [area for one in earlier if (area := _area(one)) is not None]
+    mine = _area(this)
+    rarer = min(int(side.sum()) for side in this.cells) if this.cells is not None else 0
+    floors = (
+        Floor(len(areas), MIN_COHORTS, COHORTS),
+        Floor(this.labelled, MIN_LABELS, "labelled rows"),
+        Floor(rarer, MIN_EVENTS, "labelled rows of the rarer class"),
+    )
+    value, worth = mine if mine is not None else (None, 0.0)
+    rows = sum(one.labelled for one in earlier)
+    return _against(floors, value, worth, areas, this.labelled, rows)
+
+
+def _area(cohort: Cohort) -> tuple[float, float] | None:
+    """AUC, and the number of rows that its variance goes by: n₁n₀/(n₁ + n₀)."""
+    if cohort.cells is None:
+        return None
+    positives, negatives = cohort.cells
+    n1, n0 = int(positives.sum()), int(negatives.sum())
+    if min(n1, n0) < 2:
+        return None
+    return delong(positives, negatives).auc, n1 * n0 / (n1 + n0)
+
+
+def _against(
+    floors: tuple[Floor, ...],
+    value: float | None,
+    worth: float,
+    days: Sequence[tuple[float, float]],
+    n: int,
+    n_reference: int,
+) -> Outcome:
+    """A value of `worth` rows against days, each (value, rows), by the days' own spread."""
+    if value is None or len(days) < 2:
+        return measured_above(floors, None, n, None, {}, "nothing to hold it against")
+    values, sizes = np.array([x for x, _ in days]), np.array([m for _, m in days])
+    mean = float(values @ sizes / sizes.sum())
+    spread = float(sizes @ (values - mean) ** 2 / (len(days) - 1))
+    error = math.sqrt(spread * (1 / worth + 1 / float(sizes.sum())))
+    reach = float(special.stdtrit(len(days) - 1, 0.5 + LEVEL / 2)) * error
+    difference = value - mean
+    detail = {"value": value, "earlier": mean, "cohorts": len(days)}
+    limits = (difference - reach, difference + reach)
+    return _with_reference(measured_above(floors, difference, n, limits, detail), n_reference)
+
+
+def _of_roots(outcome: Outcome) -> Outcome:
+    """A difference of mean squares as one of their roots: the limits move along (monotone)."""
+    if not isinstance(outcome, Measured) or outcome.low is None or outcome.high is None:
+        return outcome
+    before = outcome.detail["earlier"]
+    roots = [
+        math.sqrt(max(0.0, before + change)) - math.sqrt(before)
+        for change in (outcome.value, outcome.low, outcome.high)
+    ]
+    detail = {**outcome.detail, "value": math.sqrt(outcome.detail["value"]),
+              "earlier": math.sqrt(before)}  # fmt: skip
+    return Measured(roots[0], outcome.n, roots[1], roots[2], outcome.level, outcome.n_reference,
+                    detail)  # fmt: skip
+
+
+def _with_reference(outcome: Outcome, rows: int) -> Outcome:
+    if not isinstance(outcome, Measured):
+        return outcome
+    return Measured(outcome.value, outcome.n, outcome.low, outcome.high, outcome.level, rows,
+                    outcome.detail)  # fmt: skip
