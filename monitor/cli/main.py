@@ -22,7 +22,8 @@ CANNOT_RUN = 2
 HELP = "Watches machine-learning models after deployment."
 MODULES = (
     *("contract", "baseline", "alerts", "incidents", "promise", "backtest"),
-    "measurements",
+    *("measurements", "compare"),
+    *("golden", "shadow"),
     *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),
 )

@@ -116,6 +116,19 @@ def golden_sets(connection: Connection, project_id: int, model_id: int) -> list[
     return [_stored(found) for found in connection.execute(query)]
 
 
+def models_with_set(connection: Connection, project_id: int, name: str) -> list[str]:
+    """Names of the models that have a golden set of this name."""
+    query = (
+        sa.select(model.c.name)
+        .join(golden_set, (golden_set.c.model_id == model.c.id))
+        .where(golden_set.c.project_id == project_id, model.c.project_id == project_id)
+        .where(golden_set.c.name == name)
+        .distinct()
+        .order_by(model.c.name)
+    )
+    return list(connection.scalars(query))
+
+
 def save_runs(
     connection: Connection, project_id: int, model_id: int, runs: Sequence[NewRun]
 ) -> None:

@@ -10,10 +10,12 @@ import pyarrow as pa
 
 from monitor.contract import Column, ColumnRole, ColumnType, Contract
 from monitor.golden import NUMERIC_TYPES, output_columns
+from monitor.keys import keyed_hash
 from monitor.layout import Layout
 from monitor.profiles.arrays import Floats, Integers
 from monitor.profiles.predictions import predicted_classes, scores_of
 from monitor.profiles.rows import RequestRows
+from monitor.store.models import ModelContext
 
 Words = Sequence[str | None]
 Lists = Sequence[tuple[str, ...]]
@@ -26,9 +28,13 @@ class Answers:
     `numbers[column]` float64[n, width] (NaN missing), `words[column]` text or None,
     `lists[column]` ranked items. `score` float64[n] and `predicted` int16[n] are what the task is
     judged by (NaN and -1 without one). `latency` float64[n] in the unit of its column, NaN unknown.
+    `keys`, `entities` int64[n]: keyed hashes of the request id and of the entity (of the request
+    id where there is none).
     """
 
     ids: Sequence[str]
+    keys: Integers
+    entities: Integers
     event_time: Integers
     deployment_id: Integers
     outcome: Integers
@@ -48,6 +54,8 @@ class Answers:
         chosen = [int(place) for place in places]
         return Answers(
             ids=[self.ids[i] for i in chosen],
+            keys=self.keys[places],
+            entities=self.entities[places],
             event_time=self.event_time[places],
             deployment_id=self.deployment_id[places],
             outcome=self.outcome[places],
@@ -61,10 +69,10 @@ class Answers:
         )
 
 
-def answers_of(chunks: Iterable[pa.Table], layout: Layout, contract: Contract) -> Answers:
+def answers_of(chunks: Iterable[pa.Table], model: ModelContext) -> Answers:
     """All answers of some chunks of request rows; only outputs are kept of each row."""
-    pieces = [_of_table(table, layout, contract) for table in chunks]
-    return joined(pieces or [_of_table(None, layout, contract)])
+    pieces = [answers_of_table(table, model) for table in chunks]
+    return joined(pieces or [no_answers(model)])
 
 
 def joined(pieces: Sequence[Answers]) -> Answers:
@@ -72,6 +80,8 @@ def joined(pieces: Sequence[Answers]) -> Answers:
     first = pieces[0]
     return Answers(
         ids=[name for piece in pieces for name in piece.ids],
+        keys=np.concatenate([piece.keys for piece in pieces]),
+        entities=np.concatenate([piece.entities for piece in pieces]),
         event_time=np.concatenate([piece.event_time for piece in pieces]),
         deployment_id=np.concatenate([piece.deployment_id for piece in pieces]),
         outcome=np.concatenate([piece.outcome for piece in pieces]),
@@ -98,9 +108,9 @@ def latency_column(contract: Contract, wanted: str | None = None) -> Column | No
     return timings[0] if len(timings) == 1 and not wanted else None
 
 
-def _of_table(table: pa.Table | None, layout: Layout, contract: Contract) -> Answers:
-    if table is None:
-        return _nothing(layout, contract)
+def answers_of_table(table: pa.Table, model: ModelContext) -> Answers:
+    """The answers of one table of request rows."""
+    layout, contract = model.layout, model.contract
     rows = RequestRows.from_table(table, layout, contract)
     numbers, words, lists = {}, {}, {}
     for column in output_columns(contract):
@@ -115,8 +125,11 @@ def _of_table(table: pa.Table | None, layout: Layout, contract: Contract) -> Ans
         else:
             words[column.name] = rows.text_column(slot.text_start).to_pylist()
     timing, score = latency_column(contract), scores_of(rows, contract)
+    keys = keyed_hash(rows.request_ids, model.hash_key)
     return Answers(
         ids=rows.request_ids.to_pylist(),
+        keys=keys,
+        entities=_entities(rows, model, keys),
         event_time=rows.event_time,
         deployment_id=rows.deployment_id,
         outcome=rows.outcome,
@@ -147,7 +160,25 @@ def _lists(rows: RequestRows, start: int, width: int) -> list[tuple[str, ...]]:
     ]
 
 
-def _nothing(layout: Layout, contract: Contract) -> Answers:
+def _entities(rows: RequestRows, model: ModelContext, keys: Integers) -> Integers:
+    column = model.contract.single(ColumnRole.ENTITY)
+    if column is None:
+        return keys
+    slot = model.layout.slot(column.name)
+    if slot.text_width:
+        texts = rows.text_column(slot.text_start)
+    else:
+        numbers = rows.number_column(slot.number_start)
+        texts = pa.array(numbers, mask=np.isnan(numbers)).cast(pa.string())
+    present = texts.is_valid().to_numpy(zero_copy_only=False)
+    found = keys.copy()
+    found[present] = keyed_hash(texts.drop_null(), model.hash_key)
+    return found
+
+
+def no_answers(model: ModelContext) -> Answers:
+    """Answers of nobody, with the columns of the contract."""
+    layout, contract = model.layout, model.contract
     columns = output_columns(contract)
     none = np.zeros(0, np.int64)
     numeric = [column for column in columns if column.type in NUMERIC_TYPES]
@@ -155,6 +186,8 @@ def _nothing(layout: Layout, contract: Contract) -> Answers:
     known = {column.name for column in numeric} | set(ranked)
     return Answers(
         ids=[],
+        keys=none,
+        entities=none,
         event_time=none,
         deployment_id=none,
         outcome=none,

@@ -116,9 +116,8 @@ def judge_run(
 
 def read_leg(context: JobContext, leg: str) -> Answers:
     """All stored answers of a leg."""
-    model = context.model
     with leg_chunks(context.bulk, context.project_id, context.model_id, leg, None) as chunks:
-        return answers_of(chunks, model.layout, model.contract)
+        return answers_of(chunks, context.model)
 
 
 def of_set(answers: Answers, name: str, version: int) -> Answers:
