@@ -16,6 +16,7 @@ from monitor.intake.envelope import Refusal
 from monitor.intake.grid import is_null
 from monitor.intake.ipc import read_stream, refuse_columns
 from monitor.intake.labels import LABEL_FIELDS, LabelParts, LabelTimes, judge_labels
+from monitor.intake.plain_labels import PlainColumns, plain_labels
 from monitor.intake.times import Times
 from monitor.records import LABEL_SCHEMA, LabelBatch, RejectionReason
 from monitor.strictjson import visible
@@ -42,10 +43,25 @@ def labels_of_table(table: pa.Table, context: IntakeContext) -> LabelBatch:
     if table.num_rows == 0:
         return LabelBatch(LABEL_SCHEMA.empty_table(), ())
     get = getter(table, context.max_bytes)
+    batch = _plain_batch(get, context)
+    return batch if batch is not None else judge_labels(_parts(table, get), context)
+
+
+def _plain_batch(get: Getter, context: IntakeContext) -> LabelBatch | None:
     refusals: dict[int, Refusal] = {}
     ids = read_ids("request_id", *get("request_id"), refusals)
-    values = [_values(get, name, refusals) for name in ("label", "value", "source", "leg")]
-    parts = LabelParts(
+    observed, event = _times(get, "observed_at", refusals), _times(get, "event_time", refusals)
+    if refusals or any(len(get(name)[1]) for name in _JUDGED):
+        return None
+    names, values, sources, legs = (get(name)[0] for name in _JUDGED)
+    return plain_labels(PlainColumns(ids, names, values, sources, legs, observed, event), context)
+
+
+def _parts(table: pa.Table, get: Getter) -> LabelParts:
+    refusals: dict[int, Refusal] = {}
+    ids = read_ids("request_id", *get("request_id"), refusals)
+    values = [_values(get, name, refusals) for name in _JUDGED]
+    return LabelParts(
         request_ids=ids.to_pylist(),
         names=values[0],
         values=values[1],
@@ -57,7 +73,9 @@ def labels_of_table(table: pa.Table, context: IntakeContext) -> LabelBatch:
         describe=describer(table, ids),
         refusals=refusals,
     )
-    return judge_labels(parts, context)
+
+
+_JUDGED = ("label", "value", "source", "leg")
 
 
 def _values(get: Getter, name: str, refusals: dict[int, Refusal]) -> list[Any]:

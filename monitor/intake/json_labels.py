@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
+from msgspec.structs import astuple
 
 from monitor.intake.base import IntakeContext
 from monitor.intake.envelope import Refusal
@@ -19,13 +20,15 @@ from monitor.intake.json_records import (
     Form,
     Lines,
     Rows,
+    decode_all,
     read_all_typed,
     read_one_by_one,
     without_mark,
 )
 from monitor.intake.json_struct import count_quotes, make_reader
 from monitor.intake.labels import LABEL_FIELDS, LabelParts, LabelTimes, judge_labels
-from monitor.intake.times import parse_times
+from monitor.intake.plain_labels import PlainColumns, plain_labels
+from monitor.intake.times import FEW, parse_times
 from monitor.records import LABEL_SCHEMA, LabelBatch, RejectionReason
 from monitor.strictjson import storable, visible
 
@@ -69,12 +72,26 @@ class JsonLabels:
     def parse(self, body: bytes, context: IntakeContext) -> LabelBatch:
         """Every record ends as a row or as a rejection; places count records from 0."""
         body = without_mark(body)
+        batch = self._plain_batch(body, context)
+        if batch is not None:
+            return batch
         found = self._read(body, context.max_records)
         if not found.rows:
             return LabelBatch(LABEL_SCHEMA.empty_table(), (), tuple(found.rejections))
         batch = judge_labels(_parts(found), context)
         rejections = sorted((*found.rejections, *batch.rejections), key=lambda one: one.place)
         return LabelBatch(batch.table, batch.places, tuple(rejections))
+
+    def _plain_batch(self, body: bytes, context: IntakeContext) -> LabelBatch | None:
+        """The batch of a body that is read and judged a column at a time, None for any other."""
+        records = decode_all(body, self._form, _READER, context.max_records)
+        if records is None or len(records) <= FEW:
+            return None
+        columns = dict(zip(_ORDER, zip(*map(astuple, records), strict=True), strict=True))
+        if _quotes(columns) != count_quotes(body):
+            return None
+        plain = _plain_columns({name: _given(column) for name, column in columns.items()})
+        return None if plain is None else plain_labels(plain, context)
 
     def _read(self, body: bytes, limit: int) -> Rows:
         found = read_all_typed(body, self._form, _READER, limit)
@@ -83,6 +100,29 @@ class JsonLabels:
             if explained == count_quotes(body):
                 return found
         return read_one_by_one(body, self._form, _READER, limit)
+
+
+def _quotes(columns: Mapping[str, Sequence[Any]]) -> int:
+    """Quote characters of records without a repeated key, escapes left out."""
+    return sum(
+        2 * (len(column) - column.count(UNSET)) + 2 * sum(type(value) is str for value in column)
+        for column in columns.values()
+    )
+
+
+def _plain_columns(given: Mapping[str, Sequence[Any]]) -> PlainColumns | None:
+    """The columns as Arrow arrays; None when a column mixes types or holds what text can't."""
+    kinds = set(map(type, given["value"]))
+    if len(kinds) != 1:
+        return None
+    texts = ("request_id", "label", "source", "leg")
+    try:
+        ids, names, sources, legs = (pa.array(given[name], pa.string()) for name in texts)
+        values = pa.array(given["value"])
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        return None
+    observed, event = _times(given["observed_at"]), _times(given["event_time"])
+    return PlainColumns(ids, names, values, sources, legs, observed, event)
 
 
 def _parts(found: Rows) -> LabelParts:

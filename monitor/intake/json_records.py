@@ -97,6 +97,14 @@ def read_all_typed(body: bytes, form: Form, reader: RecordReader, limit: int) ->
 
     Repeated keys are not noticed here; compare `count_quotes` with what the columns explain.
     """
+    records = decode_all(body, form, reader, limit)
+    if records is None:
+        return None
+    return Rows([astuple(record) for record in records], range(len(records)), all_typed=True)
+
+
+def decode_all(body: bytes, form: Form, reader: RecordReader, limit: int) -> list[Any] | None:
+    """Every record as the typed decoder gives it, None when one needs a closer look."""
     if b"\\" in body and _ESCAPED_NUL in body:
         return None
     try:
@@ -106,7 +114,7 @@ def read_all_typed(body: bytes, form: Form, reader: RecordReader, limit: int) ->
     if not records:
         return None
     refuse_over(len(records), limit)
-    return Rows([astuple(record) for record in records], range(len(records)), all_typed=True)
+    return records
 
 
 def read_one_by_one(body: bytes, form: Form, reader: RecordReader, limit: int) -> Rows:

@@ -62,7 +62,7 @@ class LabelParts:
 
 def judge_labels(parts: LabelParts, context: IntakeContext) -> LabelBatch:
     """The batch of the labels that can be stored, and a rejection for each other one."""
-    read = _label_reader(context.contract)
+    read = label_reader(context.contract)
     refusals = dict(parts.refusals)
     kept: list[tuple[int, str, str, str, Value]] = []
     for row, request_id in enumerate(parts.request_ids):
@@ -136,9 +136,10 @@ def _refused(wanted: str) -> Refusal:
     return Refusal(RejectionReason.BAD_LABEL, f"value is {wanted} for this model's labels")
 
 
-def _label_reader(
+def label_reader(
     contract: Contract,
 ) -> Callable[[Any, Any, Any, Any], tuple[str, str, str, Value] | Refusal]:
+    """Judges name, value, source and leg of one label: the four as they are stored, or why not."""
     default = None if contract.label is None else contract.label.name
     signals = {signal.name: signal for signal in contract.signals}
 
