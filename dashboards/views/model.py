@@ -10,6 +10,7 @@ from dashboards.as_of import choose_known_by
 from dashboards.calibration_view import draw_calibration
 from dashboards.drift_view import draw_drift
 from dashboards.frame import Frame, begin, chosen_range, number_parameter, parameter
+from dashboards.golden_view import draw_golden
 from dashboards.pick import pick_model
 from dashboards.promise_view import draw_promise
 from monitor.reports.measurements import Filter, measurement_page
@@ -210,6 +211,7 @@ def render() -> None:
     draw_promise(frame, model)
     draw_drift(frame, model, window, happened)
     draw_latency(frame, model, window)
+    draw_golden(frame, model)
     findings.draw_list(frame, model=model.name)
     draw_all(frame, model, window)
 
