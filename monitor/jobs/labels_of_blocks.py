@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,12 +13,13 @@ from sqlalchemy.engine import Connection
 
 from monitor.contract import Task
 from monitor.jobs.base import JobContext
-from monitor.jobs.grouping import WHOLE, GroupKey
+from monitor.jobs.grouping import GroupKey
+from monitor.jobs.label_join import Blocks, LabelJoin
 from monitor.profiles.binning import Binning
 from monitor.profiles.block import PredictionBlock
-from monitor.profiles.label_arrays import NO_TIME, LabelArrays
-from monitor.profiles.label_join import UnmatchedReason, join_labels
-from monitor.profiles.label_tables import labels_parts
+from monitor.profiles.label_arrays import NO_TIME
+from monitor.profiles.label_bunches import parts_of_blocks
+from monitor.profiles.label_join import UnmatchedReason
 from monitor.profiles.part import PartKind
 from monitor.profiles.rows import RequestRows
 from monitor.store.label_rows import Orphans, forget_orphans, mark_ambiguous, read_orphans
@@ -32,7 +33,6 @@ from monitor.store.profile_rows import (
 from monitor.windows import Grain, Window
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
-Blocks = list[tuple[BlockKey, PredictionBlock]]
 
 
 class BlockBuilder:
@@ -83,20 +83,20 @@ def labels_profiles(
     """The labels parts of blocks, one a segment. Regression has none before there is a binning."""
     if context.contract.task is Task.REGRESSION and binning is None:
         return []
-    found = []
-    for key, block in blocks:
-        for segment, part in labels_parts(block, binning).items():
-            place = ProfileKey(
-                deployment_id=key.deployment_id,
-                leg=key.leg,
-                segment_id=segment,
-                binning_id=0,
-                kind=PartKind.LABELS,
-                grain=Grain.HOUR,
-                window_start=key.window_start,
-            )
-            n = len(block) if segment == WHOLE else int((block.segment_ids == segment).any(1).sum())
-            found.append(StoredProfile(place, context.model.contract_version, n, part))
+    every, found = list(blocks), []
+    for counted in parts_of_blocks([block for _, block in every], binning):
+        key = every[counted.block][0]
+        place = ProfileKey(
+            deployment_id=key.deployment_id,
+            leg=key.leg,
+            segment_id=counted.segment,
+            binning_id=0,
+            kind=PartKind.LABELS,
+            grain=Grain.HOUR,
+            window_start=key.window_start,
+        )
+        version = context.model.contract_version
+        found.append(StoredProfile(place, version, counted.n, counted.part))
     return found
 
 
@@ -121,20 +121,21 @@ def adopt_orphans(
 def _adopt(
     connection: Connection, context: JobContext, mine: Blocks, others: Blocks, orphans: Orphans
 ) -> Blocks:
-    changed, matched, reasons = join_blocks(
-        [*mine, *others], orphans.labels, orphans.leg_names, label_reach(context)
-    )
+    blocks = [*mine, *others]
+    joining = LabelJoin(orphans.labels, orphans.leg_names, label_reach(context))
+    changed = joining.join(blocks, joining.look(blocks))
     project, model = context.project_id, context.model_id
-    forget_orphans(connection, project, model, orphans.keys_of(np.flatnonzero(matched)))
-    several = [place for place, why in reasons.items() if why is UnmatchedReason.AMBIGUOUS]
+    forget_orphans(connection, project, model, orphans.keys_of(np.flatnonzero(joining.matched)))
+    reasons = joining.reasons.items()
+    several = [place for place, why in reasons if why is UnmatchedReason.AMBIGUOUS]
     mark_ambiguous(connection, project, model, orphans.keys_of(np.array(several, np.int64)))
     return list({**dict(mine), **dict(changed)}.items())
 
 
 def _with_request(blocks: Blocks, orphans: Orphans, reach: timedelta) -> Orphans:
     """Those whose request id stands in one of the blocks."""
-    label_of, _ = _candidates(blocks, orphans.labels, orphans.leg_names, reach)
-    return orphans.chosen(np.isin(np.arange(len(orphans.labels)), label_of))
+    found = LabelJoin(orphans.labels, orphans.leg_names, reach).look(blocks)
+    return orphans.chosen(np.isin(np.arange(len(orphans.labels)), found.label_of))
 
 
 def _other_blocks(
@@ -151,67 +152,6 @@ def _other_blocks(
     span = label_span(context, first, last)
     stored = read_blocks(connection, context.project_id, context.model_id, span)
     return [(key, block) for key, block in stored if key not in blocks]
-
-
-def join_blocks(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any], reach: timedelta
-) -> tuple[Blocks, np.ndarray[Any, np.dtype[np.bool_]], dict[int, UnmatchedReason]]:
-    """Blocks that labels changed, which labels found their request, and why others did not.
-
-    `reach` is how long after its request a label may be observed at most.
-    """
-    label_of, block_of = _candidates(blocks, labels, legs, reach)
-    matched = np.zeros(len(labels), bool)
-    places, times = np.unique(label_of, return_counts=True)
-    several = places[(times > 1) & (labels.event_time[places] == NO_TIME)]
-    reasons = dict.fromkeys(several.tolist(), UnmatchedReason.AMBIGUOUS)
-    usable = ~np.isin(label_of, several)
-    label_of, block_of = label_of[usable], block_of[usable]
-    changed: Blocks = []
-    for number, mine in _by_block(block_of, label_of):
-        key, block = blocks[number]
-        wanted = np.unique(mine)
-        result = join_labels(block, labels.take(wanted))
-        matched[wanted[result.matched]] = True
-        missed = wanted[result.unmatched.places].tolist()
-        reasons.update(zip(missed, result.unmatched.reasons, strict=True))
-        if result.block is not block:
-            changed.append((key, result.block))
-    return changed, matched, reasons
-
-
-def _by_block(block_of: Integers, label_of: Integers) -> Iterator[tuple[int, Integers]]:
-    """Each block that some label may belong to, with the places of those labels."""
-    order = np.argsort(block_of, kind="stable")
-    touched, starts = np.unique(block_of[order], return_index=True)
-    if len(touched):
-        yield from zip(touched.tolist(), np.split(label_of[order], starts[1:]), strict=True)
-
-
-def _candidates(
-    blocks: Blocks, labels: LabelArrays, legs: np.ndarray[Any, Any], reach: timedelta
-) -> tuple[Integers, Integers]:
-    """Pairs (label, block) that share request id and leg within reach, one a row of the block."""
-    if not blocks:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    keys = np.concatenate([block.keys for _, block in blocks])
-    owner = np.repeat(np.arange(len(blocks)), [len(block) for _, block in blocks])
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    by_key = np.argsort(labels.keys, kind="stable")
-    first, last = np.empty(len(labels), np.int64), np.empty(len(labels), np.int64)
-    first[by_key] = np.searchsorted(ordered, labels.keys[by_key], "left")
-    last[by_key] = np.searchsorted(ordered, labels.keys[by_key], "right")
-    counts = last - first
-    label_of = np.repeat(np.arange(len(labels)), counts)
-    within = np.arange(len(label_of)) - np.repeat(np.cumsum(counts) - counts, counts)
-    rows = order[np.repeat(first, counts) + within]
-    block_of = owner[rows]
-    times = np.concatenate([block.event_time for _, block in blocks])[rows]
-    block_legs = np.array([key.leg for key, _ in blocks])
-    same = legs[label_of] == block_legs[block_of]
-    same &= labels.observed_at[label_of] - times <= reach // timedelta(microseconds=1)
-    return label_of[same], block_of[same]
 
 
 def carry_labels(old: PredictionBlock, new: PredictionBlock) -> PredictionBlock:

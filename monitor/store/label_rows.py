@@ -45,9 +45,9 @@ class Orphans:
     places: np.ndarray[Any, np.dtype[np.int64]]
 
     @property
-    def leg_names(self) -> np.ndarray[Any, Any]:
+    def leg_names(self) -> pa.Array:
         """The leg of each label, text[m]."""
-        return np.array(self.legs, dtype=object)
+        return pa.array(self.legs, pa.string())
 
     def chosen(self, wanted: np.ndarray[Any, np.dtype[np.bool_]]) -> Orphans:
         """Some of the waiting labels, by a flag each."""

@@ -61,6 +61,9 @@ def remark_all(connection: Connection, project_id: int, model_id: int, grain: in
     return done.rowcount
 
 
+MOST_MARKS = 5_000
+
+
 @dataclass(frozen=True)
 class LabelMark:
     """A stored batch of labels that no prediction block knows yet."""
@@ -73,19 +76,29 @@ class LabelMark:
 
 
 def read_label_marks(
-    connection: Connection, project_id: int, model_id: int, limit: int
+    connection: Connection, project_id: int, model_id: int, most_labels: int
 ) -> list[LabelMark]:
-    """The oldest unread label batches, those that nobody else is reading."""
+    """The oldest unread label batches: at least one, and no more than hold so many labels."""
     mark = label_mark.c
-    query = (
-        sa.select(mark.id, mark.first_observed_at, mark.last_observed_at, mark.arrived_at, mark.n)
+    until = sa.func.sum(mark.n).over(order_by=mark.id).label("until")
+    named = (mark.id, mark.first_observed_at, mark.last_observed_at, mark.arrived_at, mark.n)
+    oldest = (
+        sa.select(*named, until)
         .where(mark.project_id == project_id, mark.model_id == model_id)
         .order_by(mark.id)
-        .limit(limit)
+        .limit(MOST_MARKS)
+        .subquery()
+    )
+    query = (
+        sa.select(*(oldest.c[column.name] for column in named))
+        .where(sa.or_(oldest.c.until <= most_labels, oldest.c.until == oldest.c.n))
+        .order_by(oldest.c.id)
     )
     return [LabelMark(*row) for row in connection.execute(query)]
 
 
 def delete_label_marks(connection: Connection, ids: Sequence[int]) -> None:
     """Delete label marks that were read."""
-    connection.execute(sa.delete(label_mark).where(label_mark.c.id.in_(list(ids))))
+    if ids:
+        chosen = sa.any_(sa.literal(list(ids), sa.ARRAY(sa.BigInteger)))
+        connection.execute(sa.delete(label_mark).where(label_mark.c.id == chosen))
