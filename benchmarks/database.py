@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from benchmarks.data import MODEL, benchmark_contract
+from monitor.contract import Contract
 from monitor.deployment import Tags
 from monitor.postgres.databases import create_database, drop_database
 from monitor.postgres.server import embedded_database
@@ -65,25 +66,28 @@ class Workspace:
 
 
 @contextmanager
-def workspace(database_url: str | None, now: datetime) -> Iterator[Workspace]:
+def workspace(
+    database_url: str | None, now: datetime, contract: Contract | None = None
+) -> Iterator[Workspace]:
     """A fresh workspace: on an embedded server of its own with the durable default settings, or in
     a new database beside the one that `database_url` names (a login that may create databases).
+    Without a `contract` its model has that of `benchmark_contract`.
     """
     with _own_database(database_url) as url:
         engine = make_engine(url)
         try:
             schema.upgrade(engine)
-            yield _prepared(url, engine, now)
+            yield _prepared(url, engine, now, contract or benchmark_contract())
         finally:
             engine.dispose()
 
 
-def _prepared(url: str, engine: Engine, now: datetime) -> Workspace:
+def _prepared(url: str, engine: Engine, now: datetime, contract: Contract) -> Workspace:
     with transaction(engine, None, Role.OWNER) as connection:
         project = projects.ensure_project(connection, PROJECT)
         server = str(connection.scalar(sa.text("show server_version")))
     with transaction(engine, project, Role.OWNER) as connection:
-        models.apply_contract(connection, project, benchmark_contract(), source="", by="benchmarks")
+        models.apply_contract(connection, project, contract, source="", by="benchmarks")
         scopes = (projects.Scope.INGEST, projects.Scope.LABELS, projects.Scope.BACKFILL)
         key = projects.create_key(connection, project, "benchmark", scopes, by="benchmarks")
         model = connection.scalar(

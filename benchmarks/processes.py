@@ -54,3 +54,29 @@ def _stat(pid: int) -> list[str] | None:
     except OSError:
         return None
     return text.rpartition(")")[2].split()
+
+
+def peak_megabytes(pids: Iterable[int]) -> float:
+    """The most memory that these processes held so far, added up; 0 for those that ended."""
+    return sum(_memory(pid, "VmHWM") for pid in pids)
+
+
+class MemoryWatch:
+    """The most memory that this process holds beyond what it held at the beginning, in MB."""
+
+    def __init__(self) -> None:
+        (_PROC / "self" / "clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+        self._before = _memory(os.getpid(), "VmRSS")
+
+    def peak(self) -> float:
+        """So far."""
+        return peak_megabytes([os.getpid()]) - self._before
+
+
+def _memory(pid: int, name: str) -> float:
+    try:
+        text = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0.0
+    found = [line.split()[1] for line in text.splitlines() if line.startswith(f"{name}:")]
+    return int(found[0]) / 1024 if found else 0.0

@@ -33,7 +33,7 @@ def batches_of(
     sent: pa.Table, model: ModelContext, size: int, received: datetime
 ) -> Iterator[RequestBatch]:
     """What the collector's own intake makes of the sent rows, in batches of `size`."""
-    context = _intake_context(model, size, received)
+    context = reading_context(model, size, received)
     for start in range(0, sent.num_rows, size):
         batch = requests_of_table(sent.slice(start, size).combine_chunks(), context)
         if batch.rejections:
@@ -51,7 +51,8 @@ def store_rows(place: Workspace, sent: pa.Table, size: int, tell: Callable[[int]
         tell(stored.n)
 
 
-def _intake_context(model: ModelContext, size: int, received: datetime) -> IntakeContext:
+def reading_context(model: ModelContext, size: int, received: datetime) -> IntakeContext:
+    """What the collector's intake reads a body of up to `size` records against."""
     return IntakeContext(
         project_id=model.project_id,
         model_id=model.model_id,
