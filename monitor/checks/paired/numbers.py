@@ -23,7 +23,9 @@ class Tolerance:
 
     def allowed(self, reference: Floats) -> Floats:
         """The largest difference allowed beside each reference value, float64[n]."""
-        return np.asarray(self.absolute + self.relative * np.abs(reference))
+        size = np.where(np.isfinite(reference), np.abs(reference), 0.0)
+        with np.errstate(over="ignore"):  # an allowance beyond every double allows everything
+            return np.asarray(self.absolute + self.relative * size)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def number_difference(
     same = reference == second
     finite = np.isfinite(reference) & np.isfinite(second)
     gap = np.zeros(len(reference))
-    gap[finite] = np.abs(second[finite] - reference[finite])
+    gap[finite] = _gap(reference[finite], second[finite])
     missing = np.isnan(reference) & np.isnan(second)
     one = ~finite & ~same & ~missing
     beyond = one | (finite & (gap > np.where(np.isnan(allowed), 0.0, allowed)))
@@ -86,7 +88,7 @@ def number_difference(
         both_missing=int(missing.sum()),
         one_missing=int(one.sum()),
         largest=_largest(gap[finite]),
-        mean=float(gap[finite].mean()) if finite.any() else None,
+        mean=float((gap[finite] / finite.sum()).sum()) if finite.any() else None,
         largest_relative=_relative(reference[finite], gap[finite]),
         largest_steps=_steps(reference[finite], gap[finite]),
         rounding=_rounding(reference[finite], second[finite]),
@@ -98,10 +100,16 @@ def number_difference(
 def within(reference: Floats, second: Floats, tolerance: Tolerance) -> Flags:
     """Whether each pair is in tolerance, bool[n]; two missing numbers are."""
     finite = np.isfinite(reference) & np.isfinite(second)
-    gap = np.abs(np.where(finite, second, 0.0) - np.where(finite, reference, 0.0))
-    near = finite & (gap <= tolerance.allowed(np.where(finite, reference, 0.0)))
+    gap = _gap(np.where(finite, reference, 0.0), np.where(finite, second, 0.0))
+    near = finite & (gap <= tolerance.allowed(reference))
     both_missing = np.isnan(reference) & np.isnan(second)
     return np.asarray(near | (reference == second) | both_missing)
+
+
+def _gap(reference: Floats, second: Floats) -> Floats:
+    """|second - reference| of finite numbers, at most the largest double."""
+    with np.errstate(over="ignore"):
+        return np.minimum(np.abs(second - reference), np.finfo(np.float64).max)
 
 
 def _largest(values: Floats) -> float | None:
@@ -129,7 +137,8 @@ def _largest_step(
     if not len(reference) or np.abs(reference).max() > most:
         return None
     step = np.spacing(np.abs(reference).astype(kind)).astype(np.float64)
-    found = gap / step
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = gap / step
     return _largest(found[np.isfinite(found)])
 
 
