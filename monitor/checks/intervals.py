@@ -118,14 +118,14 @@ def order_statistic_ranks(n: int, quantile: float, level: float = LEVEL) -> Rank
 
 
 def noncentrality_limits(
-    statistic: float, degrees: int, level: float = LEVEL
+    statistic: float, degrees: float, level: float = LEVEL
 ) -> tuple[float, float]:
     """Limits of the noncentrality of a chi-square statistic on `degrees` df, found by inversion.
 
     The lower limit is 0 where even a central distribution makes the statistic likely. With
-    no degrees of freedom nothing can differ: (0, 0).
+    no degrees of freedom nothing can differ: (0, 0). Degrees may be a fraction.
     """
-    if degrees < 1:
+    if degrees <= 0:
         return 0.0, 0.0
     tail = (1 - level) / 2
     central = float(special.chndtr(statistic, degrees, 0.0)) if statistic > 0 else 0.0

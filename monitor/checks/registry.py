@@ -59,9 +59,14 @@ _NONE: frozenset[PartKind] = frozenset()
 
 
 def _entries(
-    check: CheckName, parts: frozenset[PartKind], *rows: tuple[str, str, Direction]
+    check: CheckName,
+    parts: frozenset[PartKind],
+    *rows: tuple[str, str, Direction],
+    version: int = 1,
 ) -> tuple[CheckEntry, ...]:
-    return tuple(CheckEntry(check, name, unit, bad, parts) for name, unit, bad in rows)
+    return tuple(
+        CheckEntry(check, name, unit, bad, parts, version=version) for name, unit, bad in rows
+    )
 
 
 def _column_entries(
@@ -87,7 +92,7 @@ CHECKS: tuple[CheckEntry, ...] = (
     CheckEntry(CheckName.DRIFT, "seasonal", "psi", _UP, _COLUMNS, True, PROMISE_VERSION),
     *_column_entries(CheckName.CONTRAST, _COLUMNS, ("within_hours", "psi", _UP)),
     CheckEntry(CheckName.INCIDENT, "open", "columns", _UP, _COLUMNS, True, PROMISE_VERSION),
-    *_entries(
+    *_entries(  # version 2: limits by entity groups where these are wider
         CheckName.QUALITY,
         _LABELS,
         ("accuracy", "share", _DOWN),
@@ -97,12 +102,25 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("auc", "share", _DOWN),
         ("log_loss", "nats", _UP),
         ("brier", "squared_probability", _UP),
-        ("label_coverage", "share", _DOWN),
         ("mae", "label", _UP),
         ("rmse", "label", _UP),
         ("mean_error", "label", _BOTH),
         ("r2", "share", _DOWN),
         ("macro_f1", "share", _DOWN),
+        version=2,
+    ),
+    *_entries(
+        CheckName.QUALITY,
+        _LABELS,
+        ("label_coverage", "share", _DOWN),
+        ("macro_auc", "share", _DOWN),
+        ("confidence_auc", "share", _DOWN),
+        ("relative_error", "share", _UP),
+        ("mape", "share", _UP),
+        ("ndcg_10", "share", _DOWN),
+        ("mrr", "share", _DOWN),
+        ("recall_1", "share", _DOWN),
+        ("recall_10", "share", _DOWN),
         ("accuracy_weighted", "share", _DOWN),
         ("precision_weighted", "share", _DOWN),
         ("recall_weighted", "share", _DOWN),
@@ -132,13 +150,35 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("silence", "hours", _UP),
         ("arrival_ratio", "ratio", _DOWN),
     ),
+    *_entries(  # version 2: limits by inversion of a noncentral chi-square
+        CheckName.CALIBRATION, _LABELS, ("debiased_error", "probability", _UP), version=2
+    ),
     *_entries(
         CheckName.CALIBRATION,
         _LABELS,
-        ("debiased_error", "probability", _UP),
         ("expected_error", "probability", _UP),
+        ("miscalibration", "squared_probability", _UP),
         ("cox_slope", "ratio", _BOTH),
+        ("cox_intercept", "logit", _BOTH),
+        ("in_the_large", "logit", _BOTH),
         ("spiegelhalter", "z", _BOTH),
+        ("hosmer_lemeshow", "chi_square", _UP),
+        ("combined_test", "p_value", _DOWN),
+        ("change", "probability", _BOTH),
+        ("change_test", "p_value", _DOWN),
+    ),
+    *_column_entries(  # the class stands in the place of the column
+        CheckName.CALIBRATION,
+        _LABELS,
+        ("class_error", "probability", _UP),
+        ("class_test", "p_value", _DOWN),
+    ),
+    *_column_entries(
+        CheckName.QUALITY,
+        _LABELS,
+        ("class_recall", "share", _DOWN),
+        ("class_precision", "share", _DOWN),
+        ("class_auc", "share", _DOWN),
     ),
     *_column_entries(
         CheckName.GROUPS,

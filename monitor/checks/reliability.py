@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from monitor.checks.calibration_cells import ScoredCounts
 from monitor.checks.intervals import wilson_limits
 from monitor.profiles.arrays import Floats, Integers
-from monitor.profiles.labels import SCORE_CELLS, BinaryCounts
+from monitor.profiles.labels import SCORE_CELLS
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Reliability:
         }
 
 
-def equal_mass_groups(counts: BinaryCounts, groups: int) -> Integers:
+def equal_mass_groups(counts: ScoredCounts, groups: int) -> Integers:
     """Group of each score cell, int64[512], so that groups hold about equally many labelled rows.
 
     A cell belongs where its middle row does and is never cut; groups that get no cell are left
@@ -62,7 +63,7 @@ def equal_width_groups(groups: int) -> Integers:
     return (middle * groups).astype(np.int64)
 
 
-def reliability(counts: BinaryCounts, group_of_cell: Integers) -> Reliability:
+def reliability(counts: ScoredCounts, group_of_cell: Integers) -> Reliability:
     """Sum the labelled rows of the score cells by group; mean scores are exact."""
     size = int(group_of_cell.max()) + 1
     cell_rows = counts.positives + counts.negatives

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection
 from monitor.calendar import local_day, local_month
 from monitor.intake.legs import is_replay
 from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.calibration_change import measure_calibration_change
 from monitor.jobs.evaluate_rules import evaluate_rules
 from monitor.jobs.grouping import WHOLE
 from monitor.jobs.groups.month import measure_group_month
@@ -81,6 +82,7 @@ def _check(context: JobContext, held: Claim) -> None:
             found += [one for each in inputs for one in _planned(held.job, each, resting)]
             if held.job == CHECKS_MONTH:
                 found += measure_group_month(connection, context, inputs)
+                found += measure_calibration_change(connection, context, window, inputs)
         save_measurements(connection, context, found)
         finish(connection, held, rows)
 

@@ -36,8 +36,11 @@ from monitor.profiles.labels_multiclass import (
 from monitor.profiles.labels_ranking import RANK, pack_rank
 from monitor.profiles.labels_regression import (
     REGRESSION,
+    RELATIVE,
     RESIDUAL_UNLABELLED,
     pack_regression,
+    pack_relative,
+    relative_columns,
     residual_cells,
 )
 from monitor.profiles.part import Part
@@ -170,7 +173,11 @@ def _regression(block: PredictionBlock, delays: Integers, binning: Binning | Non
     keys = pack_regression(predicted, residual, delays, block.group.astype(np.int64))
     sums = (e.q, np.abs(e.q), e.high, e.low, y.q, y.high, y.low, clipped)
     judged = residual != RESIDUAL_UNLABELLED
-    return [_Table(REGRESSION, keys, tuple(np.where(judged, s, 0).astype(np.int64) for s in sums))]
+    state, relative = relative_columns(errors, block.label, cells)
+    return [
+        _Table(REGRESSION, keys, tuple(np.where(judged, s, 0).astype(np.int64) for s in sums)),
+        _Table(RELATIVE, pack_relative(state, delays, block.group.astype(np.int64)), relative),
+    ]
 
 
 def _flags(values: Floats | None, n: int) -> Flags:

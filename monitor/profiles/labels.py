@@ -151,9 +151,7 @@ def _counted(index: tuple[Integers, ...], values: Integers) -> BinaryCounts:
     )
 
 
-def binary_rows(
-    part: Part, table: str = BINARY
-) -> tuple[Integers, Integers, Integers, Integers]:
+def binary_rows(part: Part, table: str = BINARY) -> tuple[Integers, Integers, Integers, Integers]:
     """The table as it stands: predicted class, score cell and label int64[k], values int64[k, 4].
 
     Keys repeat over delay buckets and entity groups. Cheaper than `binary_counts` for many parts.

@@ -42,11 +42,12 @@ def pack_rank(ranks: Integers, labelled: Flags, delay: Integers, group: Integers
 
 
 def rank_counts(part: Part, size: int) -> RankCounts:
-    """Ranks 0..size of a labels part; all zero when the part holds none."""
+    """Ranks 0..size of a labels part, or as far as its ranks go; all zero when it holds none."""
     nothing = (np.zeros(0, np.int64), np.zeros((0, 1), np.int64))
     keys, values = part.sparse.get(RANK, nothing)
     rank, delay, group = np.unravel_index(keys, _SHAPE)
     labelled = rank != _UNLABELLED
+    size = max(size, int(rank[labelled].max(initial=0)))
     by_group = np.zeros((ENTITY_GROUPS, size + 1), np.int64)
     np.add.at(by_group, (group[labelled], rank[labelled]), values[labelled, 0])
     delays = np.zeros(DELAY_BUCKETS, np.int64)

@@ -5,6 +5,11 @@ prediction cell is that of the predicted column in the binning; the residual e =
 is cut at 0 and ±2^(j/2) scales of that column, j = -14..14; residual cell 60 counts rows without a
 label or prediction. Values: rows, then fixed-point sums in 1/65,536 of the scale: e, |e|, e² in two
 halves, y - centre, its square in two halves, rows with a clipped value.
+
+Sparse table `relative`: key (0 when the label is 0, 1 otherwise, 2 without label or prediction;
+delay bucket; entity group). Values: rows, then sums of |e/y| in units of 2⁻²⁰ (0 for labels of 0,
+at most 10,000 a row) and of |y| in 1/65,536 of the scale, rows with a clipped value. Parts stored
+before it existed do not have it: its own rows say how many it is about.
 """
 
 from __future__ import annotations
@@ -27,6 +32,13 @@ RESIDUAL_EDGES = np.concatenate((-_HALVES[::-1], [0.0], _HALVES))
 RESIDUAL_UNLABELLED = len(RESIDUAL_EDGES) + 1
 _SHAPE = (128, RESIDUAL_UNLABELLED + 1, DELAY_BUCKETS, ENTITY_GROUPS)
 _WIDTH = 9
+RELATIVE = "relative"
+RELATIVE_UNIT = 2**20
+_LARGEST_RATIO = 10_000.0
+_LARGEST_AMOUNT = 2.0**40
+_RELATIVE_SHAPE = (3, DELAY_BUCKETS, ENTITY_GROUPS)
+_RELATIVE_WIDTH = 4
+_NOT_JUDGED = 2
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,42 @@ class ErrorSums:
     def r_squared(self) -> float | None:
         """1 - squared error / squared deviation of the labels; None where all labels are equal."""
         return 1 - self.squared_error / self.label_spread if self.label_spread > 0 else None
+
+
+@dataclass(frozen=True)
+class RelativeSums:
+    """Sums of the table `relative` over `n` rows with label and prediction, `zeros` of them with
+    label 0: `ratio` = Σ |e/y| over the others; `label_size` = Σ |y| over all n, in the column's
+    units.
+    """
+
+    n: int = 0
+    zeros: int = 0
+    ratio: float = 0.0
+    label_size: float = 0.0
+    clipped: int = 0
+
+    @property
+    def mape(self) -> float | None:
+        """Mean |e/y| over labels that are not 0; None without any."""
+        return self.ratio / (self.n - self.zeros) if self.n > self.zeros else None
+
+    def __sub__(self, other: RelativeSums) -> RelativeSums:
+        return RelativeSums(
+            self.n - other.n,
+            self.zeros - other.zeros,
+            self.ratio - other.ratio,
+            self.label_size - other.label_size,
+            self.clipped - other.clipped,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RelativeCounts:
+    """`total` over all rows of the table, `by_group` per entity group (20)."""
+
+    total: RelativeSums = RelativeSums()
+    by_group: tuple[RelativeSums, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +155,47 @@ def regression_counts(part: Part, cells: NumberCells) -> RegressionCounts:
         not_judged=int(values[~judged, 0].sum()),
         n=int(values[:, 0].sum()),
     )
+
+
+def relative_columns(
+    errors: Floats, labels: Floats, cells: NumberCells
+) -> tuple[Integers, tuple[Integers, ...]]:
+    """State of each row, int64[n], and the columns of `relative`; an error of NaN is not judged."""
+    judged = ~np.isnan(errors)
+    size = np.where(judged, np.abs(labels), 0.0)
+    state = np.where(judged, size > 0, _NOT_JUDGED).astype(np.int64)
+    ratio = np.abs(np.where(judged, errors, 0.0)) / np.where(size > 0, size, np.inf)
+    amount = size / cells.scale * FIXED_UNIT
+    clipped = (ratio > _LARGEST_RATIO) | (amount > _LARGEST_AMOUNT)
+    columns = (
+        np.rint(np.minimum(ratio, _LARGEST_RATIO) * RELATIVE_UNIT),
+        np.rint(np.minimum(amount, _LARGEST_AMOUNT)),
+        clipped,
+    )
+    return state, tuple(column.astype(np.int64) for column in columns)
+
+
+def pack_relative(state: Integers, delay: Integers, group: Integers) -> Integers:
+    """Keys of the table `relative`."""
+    return np.ravel_multi_index((state, delay, group), _RELATIVE_SHAPE).astype(np.int64)
+
+
+def relative_counts(part: Part, cells: NumberCells) -> RelativeCounts:
+    """The table `relative` of a labels part; all zero when the part holds none."""
+    nothing = (np.zeros(0, np.int64), np.zeros((0, _RELATIVE_WIDTH), np.int64))
+    keys, values = part.sparse.get(RELATIVE, nothing)
+    state, _, group = np.unravel_index(keys, _RELATIVE_SHAPE)
+    sums = np.zeros((ENTITY_GROUPS, _NOT_JUDGED + 1, _RELATIVE_WIDTH), np.int64)
+    np.add.at(sums, (group, state), values)
+    return RelativeCounts(
+        _relative_sums(sums.sum(axis=0), cells), tuple(_relative_sums(one, cells) for one in sums)
+    )
+
+
+def _relative_sums(rows: Integers, cells: NumberCells) -> RelativeSums:
+    n, ratio, size, clipped = (int(value) for value in rows[:_NOT_JUDGED].sum(axis=0))
+    unit = cells.scale / FIXED_UNIT
+    return RelativeSums(n, int(rows[0, 0]), ratio / RELATIVE_UNIT, size * unit, clipped)
 
 
 def _summed(places: Integers, values: Integers, length: int) -> Integers:

@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitor.checks.calibration import calibration
+from monitor.checks.calibration_change import calibration_change
+from monitor.checks.calibration_classes import class_calibration
 from monitor.checks.confidence import mean_confidence, score_confidence
 from monitor.checks.contrast import contrast
 from monitor.checks.drift.base import DriftMethod, ReferenceSummary, ViewKind
@@ -23,8 +25,10 @@ from monitor.checks.groups.selection import selection_ratios
 from monitor.checks.groups.worst import worst_group
 from monitor.checks.missing import missing_share
 from monitor.checks.quality.binary import binary_quality
+from monitor.checks.quality.class_scores import class_quality, class_score_quality
 from monitor.checks.quality.multiclass import multiclass_quality
-from monitor.checks.quality.regression import regression_quality
+from monitor.checks.quality.ranking import ranking_quality
+from monitor.checks.quality.regression import regression_quality, relative_quality
 from monitor.checks.registry import CHECKS, CheckName, entry
 from monitor.checks.serving import percentiles, serving_rates
 from monitor.checks.slice_counts import SliceColumn
@@ -34,8 +38,15 @@ from monitor.measurement import Direction, Failed, Measured, Outcome, TooFew
 from monitor.profiles.cells import CategoryCells
 from monitor.profiles.columns import ColumnCounts
 from monitor.profiles.fitting import fit_number_cells
+from monitor.profiles.labels import BinaryCounts
 from monitor.profiles.labels_multiclass import ConfusionCounts
-from monitor.profiles.labels_regression import ErrorSums, RegressionCounts
+from monitor.profiles.labels_ranking import RankCounts
+from monitor.profiles.labels_regression import (
+    ErrorSums,
+    RegressionCounts,
+    RelativeCounts,
+    RelativeSums,
+)
 from monitor.profiles.part import Part
 from monitor.records import ViolationReason
 from tests.unit.checks.factories import (
@@ -301,8 +312,11 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         CheckName.CONTRAST: {"within_hours": contrast([(column, column)])},
         CheckName.QUALITY: multiclass_quality(matrix)
         | regression_quality(regression)
+        | _more_quality(labels, matrix, regression, n)
         | binary_outcomes,
-        CheckName.CALIBRATION: calibration(labels),
+        CheckName.CALIBRATION: calibration(labels)
+        | calibration_change(labels, labels)
+        | {method: found for (method, _), found in class_calibration({"a": labels}).items()},
         CheckName.GROUPS: _group_outcomes(rng, n),
         CheckName.CONFIDENCE: score_confidence(labels, 0.5)
         | {"mean_confidence": mean_confidence(column)},
@@ -310,6 +324,22 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         | serving_rates(Part({}, {}), 60),
     }
     return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+def _more_quality(
+    labels: BinaryCounts, matrix: ConfusionCounts, regression: RegressionCounts, n: int
+) -> dict[str, Outcome]:
+    """Class scores, one class of them, relative errors and ranks."""
+    ranks = np.full((20, 3), n // 60, np.int64)
+    queries = RankCounts(ranks.sum(axis=0), ranks, np.zeros(0, np.int64), 0, n)
+    by_class = class_quality(matrix, "abc", (labels,) * 3)
+    relative = RelativeCounts(RelativeSums(n, 0, 0.1 * n, 3.0 * n))
+    return {
+        **class_score_quality((labels,) * 3, labels, 3),
+        **{method: found for (method, _), found in by_class.items()},
+        **relative_quality(regression, relative),
+        **ranking_quality(queries),
+    }
 
 
 def _group_outcomes(rng: np.random.Generator, n: int) -> dict[str, Outcome]:

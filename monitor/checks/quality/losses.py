@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from monitor.checks.calibration_cells import ScoredCounts
 from monitor.profiles.arrays import Floats, Integers
-from monitor.profiles.labels import SCORE_CELLS, BinaryCounts
+from monitor.profiles.labels import SCORE_CELLS
 
 CLIP = 1e-15
 
@@ -31,7 +32,7 @@ class CellMoments:
         return int(self.positives.sum()) / n if n else None
 
 
-def cell_moments(counts: BinaryCounts) -> CellMoments:
+def cell_moments(counts: ScoredCounts) -> CellMoments:
     """Means by class from the sums of score and of score × label."""
     middle = (np.arange(SCORE_CELLS) + 0.5) / SCORE_CELLS
     of_positives = _means(counts.score_label_sums, counts.positives, middle)

@@ -8,14 +8,16 @@ from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH
 from monitor.jobs.plans.base import Plan
 from monitor.jobs.plans.columns import drift, missing, violations
 from monitor.jobs.plans.labels import calibrated, confidence, quality, quality_change
+from monitor.jobs.plans.quality_more import calibrated_more, quality_more
 from monitor.jobs.plans.serving import serving
 from monitor.profiles.part import PartKind
 
 PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_DAY: (
-        *(drift, missing, violations, quality, quality_change, calibrated, confidence, serving),
+        *(drift, missing, violations, quality, quality_more, quality_change),
+        *(calibrated, calibrated_more, confidence, serving),
     ),
-    CHECKS_MONTH: (drift, quality, calibrated, confidence),
+    CHECKS_MONTH: (drift, quality, quality_more, calibrated, calibrated_more, confidence),
 }
 
 OF_REQUESTS: frozenset[Plan] = frozenset({drift, missing, violations, confidence, serving})
@@ -23,7 +25,7 @@ OF_REQUESTS: frozenset[Plan] = frozenset({drift, missing, violations, confidence
 
 SEGMENT_PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_DAY: (),
-    CHECKS_MONTH: (quality, calibrated),
+    CHECKS_MONTH: (quality, quality_more, calibrated, calibrated_more),
 }
 
 PARTS: Mapping[str, tuple[PartKind, ...]] = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, special
 
-from monitor.checks.calibration import (
-    calibration,
+from monitor.checks.calibration import calibration
+from monitor.checks.calibration_errors import (
     debiased_square,
     plain_error,
     plain_error_of_perfect_model,
