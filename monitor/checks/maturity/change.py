@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import special
 
-from monitor.checks.auc import delong
+from monitor.checks.auc import AucEstimate, delong
 from monitor.checks.gates import Floor, measured_above
 from monitor.checks.intervals import LEVEL, newcombe_limits
+from monitor.checks.resampling import MIN_GROUPS
 from monitor.measurement import Measured, Outcome
-from monitor.profiles.arrays import Integers
-from monitor.profiles.labels import BinaryCounts
+from monitor.profiles.arrays import Floats, Integers
+from monitor.profiles.labels import SCORE_CELLS, BinaryCounts
 from monitor.profiles.labels_multiclass import ConfusionCounts
 from monitor.profiles.labels_regression import RegressionCounts
 
@@ -28,12 +29,14 @@ COHORTS = "earlier cohorts with labels"
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """What a cohort's labels said by an age: `shares` name to (events, rows), `means` name to (sum
-    of losses, rows), labelled rows by score cell where there are scores, and labelled rows."""
+    """What a cohort's labels said by an age: labelled rows, and by name of a measure `shares` as
+    (events, rows), `means` as (sum of losses, rows), `errors`, the standard error of a mean by the
+    cohort alone; `cells` labelled rows by score cell where there are scores."""
 
     labelled: int
     shares: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     means: Mapping[str, tuple[float, int]] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
     cells: tuple[Integers, Integers] | None = None
 
 
@@ -49,6 +52,7 @@ def binary_cohort(counts: BinaryCounts) -> Cohort:
             "recall": (tp, tp + fn),
         },
         means={"brier": ((counts.brier or 0.0) * scored, scored)},
+        errors={"brier": _error_by_groups(*_squared_by_group(counts))},
         cells=(counts.positives, counts.negatives),
     )
 
@@ -63,7 +67,34 @@ def regression_cohort(counts: RegressionCounts) -> Cohort:
     """mae and rmse, the latter as mean squared error."""
     total = counts.total
     sums = {"mae": total.absolute_error, "rmse": total.squared_error}
-    return Cohort(total.n, means={name: (loss, total.n) for name, loss in sums.items()})
+    rows = np.array([float(one.n) for one in counts.by_group])
+    by_group = {
+        "mae": np.array([one.absolute_error for one in counts.by_group]),
+        "rmse": np.array([one.squared_error for one in counts.by_group]),
+    }
+    return Cohort(
+        total.n,
+        means={name: (loss, total.n) for name, loss in sums.items()},
+        errors={name: _error_by_groups(rows, losses) for name, losses in by_group.items()},
+    )
+
+
+def _squared_by_group(counts: BinaryCounts) -> tuple[Floats, Floats]:
+    """Rows with a score and their squared errors at the middle of their cells, by entity group."""
+    middle = (np.arange(SCORE_CELLS) + 0.5) / SCORE_CELLS
+    squares = counts.positives_by_group @ (1 - middle) ** 2 + counts.negatives_by_group @ middle**2
+    rows = counts.positives_by_group.sum(axis=1) + counts.negatives_by_group.sum(axis=1)
+    return rows.astype(np.float64), squares
+
+
+def _error_by_groups(rows: Floats, losses: Floats) -> float:
+    """Jackknife standard error of Σ losses / Σ rows over entity groups; 0 with fewer than 10."""
+    rows, losses = rows[rows > 0], losses[rows > 0]
+    groups = len(rows)
+    if groups < MIN_GROUPS:
+        return 0.0
+    without = (losses.sum() - losses) / (rows.sum() - rows)
+    return float(np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2)))
 
 
 def together(cohorts: Iterable[Cohort]) -> Cohort:
@@ -78,7 +109,7 @@ def together(cohorts: Iterable[Cohort]) -> Cohort:
         means[name] = (sum(loss for loss, _ in sums), sum(rows for _, rows in sums))
     cells = [one.cells for one in every if one.cells is not None]
     both = (np.sum([p for p, _ in cells], axis=0), np.sum([n for _, n in cells], axis=0))
-    return Cohort(sum(one.labelled for one in every), shares, means, both if cells else None)
+    return Cohort(sum(one.labelled for one in every), shares, means, cells=both if cells else None)
 
 
 def quality_change(this: Cohort, earlier: Sequence[Cohort]) -> dict[str, Outcome]:
@@ -87,7 +118,8 @@ def quality_change(this: Cohort, earlier: Sequence[Cohort]) -> dict[str, Outcome
     Smallest n: 50 labelled rows, 5 in a share's denominator (of the rarer class for auc), and 7
     earlier cohorts. Shares: Newcombe's limits (1998, method 10), both sides counted as n/φ rows,
     φ ≥ 1 how much more the earlier cohorts differ from each other than chance lets them. The
-    others: Student's t with the earlier cohorts' own spread, s² = Σ nᵢ(xᵢ - x̄)²/(K - 1). Both let a
+    others: Student's t with the earlier cohorts' own spread, s² = Σ nᵢ(xᵢ - x̄)²/(K - 1), or this
+    cohort's own error where it is larger. Both let a
     cohort differ as much as earlier ones did; a season that the earlier cohorts don't hold is told
     as a change.
     """
@@ -138,12 +170,13 @@ def _mean_change(name: str, this: Cohort, earlier: Sequence[Cohort]) -> Outcome:
         Floor(rows, MIN_LABELS, "labelled rows"),
     )
     value = total / rows if rows else None
-    outcome = _against(floors, value, float(rows), days, rows, sum(int(n) for _, n in days))
+    worth = _Worth(float(rows), this.errors.get(name, 0.0))
+    outcome = _against(floors, value, worth, days, rows, sum(int(n) for _, n in days))
     return _of_roots(outcome) if name == "rmse" else outcome
 
 
 def _auc_change(this: Cohort, earlier: Sequence[Cohort]) -> Outcome:
-    areas = [area for one in earlier if (area := _area(one)) is not None]
+    areas = [(one, area) for one in earlier if (area := _area(one)) is not None]
     mine = _area(this)
     rarer = min(int(side.sum()) for side in this.cells) if this.cells is not None else 0
     floors = (
@@ -151,37 +184,51 @@ def _auc_change(this: Cohort, earlier: Sequence[Cohort]) -> Outcome:
         Floor(this.labelled, MIN_LABELS, "labelled rows"),
         Floor(rarer, MIN_EVENTS, "labelled rows of the rarer class"),
     )
-    value, worth = mine if mine is not None else (None, 0.0)
-    rows = sum(one.labelled for one in earlier)
-    return _against(floors, value, worth, areas, this.labelled, rows)
+    value = mine.auc if mine is not None else None
+    worth = _Worth(_harmonic(this), mine.standard_error if mine is not None else 0.0)
+    days = [(area.auc, _harmonic(one)) for one, area in areas]
+    return _against(floors, value, worth, days, this.labelled, sum(c.labelled for c in earlier))
 
 
-def _area(cohort: Cohort) -> tuple[float, float] | None:
-    """AUC, and the number of rows that its variance goes by: n₁n₀/(n₁ + n₀)."""
-    if cohort.cells is None:
+def _area(cohort: Cohort) -> AucEstimate | None:
+    if cohort.cells is None or min(int(side.sum()) for side in cohort.cells) < 2:
         return None
-    positives, negatives = cohort.cells
-    n1, n0 = int(positives.sum()), int(negatives.sum())
-    if min(n1, n0) < 2:
-        return None
-    return delong(positives, negatives).auc, n1 * n0 / (n1 + n0)
+    return delong(*cohort.cells)
+
+
+def _harmonic(cohort: Cohort) -> float:
+    """The number of rows that the variance of an area goes by: n₁n₀/(n₁ + n₀)."""
+    n1, n0 = (int(side.sum()) for side in cohort.cells) if cohort.cells is not None else (0, 0)
+    return n1 * n0 / (n1 + n0) if n1 + n0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Worth:
+    """How well this cohort's value is known: rows that its variance goes by, and its own error."""
+
+    rows: float
+    own_error: float
 
 
 def _against(
     floors: tuple[Floor, ...],
     value: float | None,
-    worth: float,
+    worth: _Worth,
     days: Sequence[tuple[float, float]],
     n: int,
     n_reference: int,
 ) -> Outcome:
-    """A value of `worth` rows against days, each (value, rows), by the days' own spread."""
-    if value is None or len(days) < 2:
+    """A value against those of days, each (value, rows), by the days' own spread.
+
+    A cohort that changed may have become noisier too: its own error counts where it is larger.
+    """
+    if value is None or len(days) < 2 or worth.rows <= 0:
         return measured_above(floors, None, n, None, {}, "nothing to hold it against")
     values, sizes = np.array([x for x, _ in days]), np.array([m for _, m in days])
     mean = float(values @ sizes / sizes.sum())
     spread = float(sizes @ (values - mean) ** 2 / (len(days) - 1))
-    error = math.sqrt(spread * (1 / worth + 1 / float(sizes.sum())))
+    mine = max(spread / worth.rows, worth.own_error**2)
+    error = math.sqrt(mine + spread / float(sizes.sum()))
     reach = float(special.stdtrit(len(days) - 1, 0.5 + LEVEL / 2)) * error
     difference = value - mean
     detail = {"value": value, "earlier": mean, "cohorts": len(days)}

@@ -39,7 +39,7 @@ class Weight:
 class Weighed:
     """Labelled rows that share a weight: `rows` in the ratio's denominator, `events` among them.
 
-    `kind` names the curve that the weight is from: rows of one kind have one error of the curve.
+    `kind` is the predicted class: rows of one have one error of the curve.
     """
 
     kind: int
@@ -79,28 +79,53 @@ def weight_of(stratum: Stratum, state: MaturityState, own_share: float | None) -
 def weighted_share(weighed: Sequence[Weighed], level: float = LEVEL) -> WeightedShare | None:
     """Σ w·events / Σ w·rows (Hájek 1971) with limits of Wilson's form; None without rows.
 
-    Var = n/(n-1) Σ w²(y - p)²/(Σw)², plus what the curves' standard errors do to the weights. The
-    limits are Wilson's for p among p(1 - p)/Var rows, at most the effective sample size. Too narrow
-    where whether a label comes depends on more than the predicted class and the age.
+    Var = Σ w²[p̃(1 - p̃) + (p̃ - p)²]/(Σw)², p̃ = (events + 1)/(rows + 2) of the predicted class, so
+    that ten rows without an error are not taken for certain, plus what the curves' standard errors
+    do to the weights. The limits are Wilson's for p among p(1 - p)/Var rows, at most the effective
+    sample size, with Student's t in place of z: few rows may carry most of the weight (degrees of
+    freedom by Satterthwaite 1946). Too narrow where whether a label comes depends on more than the
+    predicted class and the age, or where an entity has many rows.
     """
-    rows = sum(one.rows for one in weighed)
     total = sum(one.weight.value * one.rows for one in weighed)
-    if rows == 0 or total <= 0:
+    if total <= 0:
         return None
-    value = sum(one.weight.value * one.events for one in weighed) / total
+    value = min(1.0, sum(one.weight.value * one.events for one in weighed) / total)
     effective = total**2 / sum(one.weight.value**2 * one.rows for one in weighed)
-    spread = 0.0
-    slopes: dict[int, float] = {}
-    for one in weighed:
-        wrong = one.rows - one.events
-        squares = one.events * (1 - value) ** 2 + wrong * value**2
-        spread += (one.weight.value / total) ** 2 * squares
-        slope = one.weight.value * one.weight.relative_error * (one.events - value * one.rows)
-        slopes[one.kind] = slopes.get(one.kind, 0.0) + slope / total
-    variance = spread * rows / max(rows - 1, 1) + sum(slope**2 for slope in slopes.values())
-    worth = effective if variance <= 0 else min(effective, value * (1 - value) / variance)
-    low, high = wilson_limits(min(value, 1.0) * worth, worth, level) if worth > 0 else (0.0, 1.0)
+    parts = [_spread([one for one in weighed if one.kind == kind], value, total)
+             for kind in dict.fromkeys(one.kind for one in weighed if one.rows)]  # fmt: skip
+    sampling = sum(part.sampling for part in parts)
+    variance = sampling + sum(part.of_curve for part in parts)
+    freedom = sampling**2 / sum(part.sampling**2 / part.freedom for part in parts)
+    reach = float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
+    worth = min(effective, value * (1 - value) / variance) if 0 < value < 1 else effective
+    # Wilson's limits at the level whose z is this t.
+    widened = float(2 * special.ndtr(reach) - 1)
+    low, high = wilson_limits(value * worth, worth, widened) if worth > 0 else (0.0, 1.0)
+    rows = sum(one.rows for one in weighed)
     return WeightedShare(value, min(low, value), max(high, value), rows, effective)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Variance of a weighted share that one predicted class gives, its degrees of freedom, and what
+    the error of its curve adds."""
+
+    sampling: float
+    freedom: float
+    of_curve: float
+
+
+def _spread(weighed: Sequence[Weighed], value: float, total: float) -> _Spread:
+    rows, events = sum(one.rows for one in weighed), sum(one.events for one in weighed)
+    share = (events + 1) / (rows + 2)
+    squares = sum(one.weight.value**2 * one.rows for one in weighed)
+    each = share * (1 - share) + (share - value) ** 2
+    worth = sum(one.weight.value * one.rows for one in weighed) ** 2 / squares
+    slope = sum(
+        one.weight.value * one.weight.relative_error * (one.events - value * one.rows)
+        for one in weighed
+    )
+    return _Spread(squares * each / total**2, max(worth - 1, 1.0), (slope / total) ** 2)
 
 
 def weighted_share_outcome(weighed: Sequence[Weighed] | None, labelled: int, of: str) -> Outcome:

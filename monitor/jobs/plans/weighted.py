@@ -50,15 +50,16 @@ def binary_weighted(cohort: CohortLabels) -> dict[str, Outcome]:
             if weight is None:
                 known = False
                 continue
-            kind = _kind(cohort, piece.strata.get(predicted))
-            losses[kind].append((weight, found.scored[place], found.squared_error[place]))
+            losses[predicted].append((weight, found.scored[place], found.squared_error[place]))
             if place < NO_CLASS:
                 negative, positive = rows[place].tolist()
-                shares["recall"].append(Weighed(kind, weight, positive, positive * place))
+                shares["recall"].append(Weighed(predicted, weight, positive, positive * place))
                 right = positive if place else negative
-                shares["accuracy"].append(Weighed(kind, weight, positive + negative, right))
+                shares["accuracy"].append(Weighed(predicted, weight, positive + negative, right))
                 if place:
-                    shares["precision"].append(Weighed(kind, weight, positive + negative, right))
+                    shares["precision"].append(
+                        Weighed(predicted, weight, positive + negative, right)
+                    )
     of = {"accuracy": "labelled rows", "precision": "predicted positives",
           "recall": "positive labels"}  # fmt: skip
     return {
@@ -85,8 +86,7 @@ def multiclass_weighted(cohort: CohortLabels, n_classes: int) -> dict[str, Outco
                 weighed = None
                 continue
             rows, right = int(matrix[predicted].sum()), int(matrix[predicted, predicted])
-            kind = _kind(cohort, piece.strata.get(predicted))
-            weighed.append(Weighed(kind, weight, rows, right))
+            weighed.append(Weighed(predicted, weight, rows, right))
     return {"accuracy_weighted": weighted_share_outcome(weighed, labelled, "labelled rows")}
 
 
@@ -101,7 +101,7 @@ def regression_weighted(cohort: CohortLabels, cells: NumberCells) -> dict[str, O
         groups = regression_counts(piece.part, cells).by_group
         rows = np.array([float(one.n) for one in groups])
         errors = np.array([one.absolute_error for one in groups])
-        losses[_kind(cohort, piece.strata.get(-1))].append((weight, rows, errors))
+        losses[-1].append((weight, rows, errors))
     return {"mae_weighted": weighted_mean_outcome(losses, "labelled rows")}
 
 
@@ -128,9 +128,3 @@ def bounds_measured(worst: Mapping[str, Worst], labelled: int) -> dict[str, Outc
         for name, one in worst.items()
         for method, outcome in bound_outcomes(name, one, labelled).items()
     }
-
-
-def _kind(cohort: CohortLabels, stratum: Any) -> int:
-    """The number of a stratum's curve among those of the cohort: rows of one share its error."""
-    curves = list(dict.fromkeys(id(one.curve) for one in cohort.strata))
-    return curves.index(id(stratum.curve)) if stratum is not None else -1
