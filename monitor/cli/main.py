@@ -23,7 +23,7 @@ HELP = "Watches machine-learning models after deployment."
 MODULES = (
     *("contract", "baseline", "alerts", "incidents", "promise", "backtest"),
     *("measurements", "compare"),
-    *("golden", "shadow"),
+    *("golden", "shadow", "review"),
     *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,7 +77,9 @@ class Shared:
 
     def by_row(self, rng: np.random.Generator) -> Floats:
         """The same with single rows resampled (Poisson counts), which takes them as independent."""
-        return _defined(np.stack([self._of_poisson(rng) for _ in range(DRAWS)]))
+        units = [_Units.of(side, self.stratum, self.incidence.shape[1]) for side in self.counts]
+        found = [self._of_units(units, rng) for _ in range(0, DRAWS, DRAWS_AT_ONCE)]
+        return _defined(np.concatenate(found))
 
     def _of_weights(self, times: Floats) -> Floats:
         """Statistics with cell c counted `times[d, c]` times, [d, 1 + quantiles, 2]."""
@@ -90,20 +93,17 @@ class Shared:
             self._add_quantiles(found[:, 1:, side], (self.counts[side].T @ scale[side].T).T)
         return found
 
-    def _of_poisson(self, rng: np.random.Generator) -> Floats:
-        drawn = [side.copy() for side in self.counts]
-        for side in drawn:
-            side.data = rng.poisson(side.data).astype(np.float64)
-        sums = [np.asarray(side.sum(axis=1), np.float64).reshape(1, -1) for side in drawn]
-        rows = [self._by_stratum(each) for each in sums]
-        found = np.empty((1, 1 + len(self.quantiles), 2))
-        for place, ratio in enumerate(_to_pooled(rows[0], rows[1])):
-            weights = (drawn[place].T @ ratio[:, self.stratum].T).T
+    def _of_units(self, units: Sequence[_Units], rng: np.random.Generator) -> Floats:
+        drawn = [rng.poisson(each.rows, (DRAWS_AT_ONCE, len(each.rows))) for each in units]
+        rows = [(each.to_stratum.T @ times.T).T for each, times in zip(units, drawn, strict=True)]
+        found = np.empty((DRAWS_AT_ONCE, 1 + len(self.quantiles), 2))
+        for side, ratio in enumerate(_to_pooled(rows[0], rows[1])):
+            scale = drawn[side] * ratio[:, units[side].stratum]
+            weights = (units[side].to_value.T @ scale.T).T
             with np.errstate(invalid="ignore"):
-                found[:, 0, place] = (weights @ self.values) / weights.sum(axis=1)
-            self._add_quantiles(found[:, 1:, place], weights)
-        one: Floats = found[0]
-        return one
+                found[:, 0, side] = (weights @ self.values) / weights.sum(axis=1)
+            self._add_quantiles(found[:, 1:, side], weights)
+        return found
 
     def _by_stratum(self, rows: Floats) -> Floats:
         found: Floats = (self.incidence.T @ rows.T).T
@@ -112,6 +112,34 @@ class Shared:
     def _add_quantiles(self, into: Floats, weights: Floats) -> None:
         for place, quantile in enumerate(self.quantiles):
             into[:, place] = weighted_quantiles(self.values, weights, quantile)
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """Rows of one side that share cell and value, float64[u], with their stratum int64[u].
+
+    `to_stratum` [u, strata] and `to_value` [u, k] say where each belongs.
+    """
+
+    rows: Floats
+    stratum: Integers
+    to_stratum: sparse.csr_array
+    to_value: sparse.csr_array
+
+    @classmethod
+    def of(cls, counts: sparse.csr_array, stratum: Integers, strata: int) -> _Units:
+        """The filled entries of a table."""
+        entries = sparse.coo_array(counts)
+        mine = stratum[entries.row]
+        ones, places = np.ones(len(mine)), np.arange(len(mine))
+        return cls(
+            rows=np.asarray(entries.data, np.float64),
+            stratum=mine,
+            to_stratum=sparse.csr_array((ones, (places, mine)), shape=(len(mine), strata)),
+            to_value=sparse.csr_array(
+                (ones, (places, entries.col)), shape=(len(mine), counts.shape[1])
+            ),
+        )
 
 
 def _defined(drawn: Floats) -> Floats:

@@ -34,10 +34,11 @@ def compare_values(
     Rows are weighed so that in every stratum each side counts as many as both sides have together
     (direct standardisation to the pooled mix on common support). The bootstrap (Efron 1979)
     resamples slots of time as a whole, both sides together, 1,000 draws; with fewer than 12 shared
-    slots it resamples rows. Interval of the mean: its standard error times t (slots - 1 degrees of
-    freedom); of a percentile: the draws' own percentiles, widened by t/z. A percentile's
-    difference is printed from 50 rows expected beyond it on each side on (p99: 5,000 rows): below,
-    the bootstrap covers less than it says. Crude percentiles have order-statistic limits.
+    slots it resamples rows. Interval of the mean: its standard error times t (slots, or rows of the
+    smaller side, less 1 degrees of freedom); of a percentile: the draws' own percentiles, widened
+    by t/z. A percentile's difference is printed from 50 rows expected beyond it on each side on
+    (p99: 5,000 rows): below, the bootstrap covers less than it says. Crude percentiles have
+    order-statistic limits.
     """
     shared = Shared.of(cells, table, strata)
     if not min(shared.rows):
@@ -46,7 +47,7 @@ def compare_values(
         return
     by_time = shared.clusters >= MIN_CLUSTERS
     drawn = shared.by_time(rng) if by_time else shared.by_row(rng)
-    degrees = shared.clusters - 1 if by_time else None
+    degrees = (shared.clusters if by_time else min(shared.rows)) - 1
     point = shared.point()
     for place in range(1 + len(table.quantiles)):
         limits = _limits(point[place], drawn[:, place], degrees, is_mean=place == 0)
@@ -61,14 +62,12 @@ def _named(table: ValueTable, place: int) -> Metric:
     return replace(table.metric, name=f"p{percent:g}")
 
 
-def _limits(
-    point: Floats, drawn: Floats, degrees: int | None, *, is_mean: bool
-) -> tuple[float, float]:
+def _limits(point: Floats, drawn: Floats, degrees: int, *, is_mean: bool) -> tuple[float, float]:
     """Limits of the difference from the draws float64[d, 2] of both sides."""
     value = float(point[1] - point[0])
     differences = drawn[:, 1] - drawn[:, 0]
     tail = 0.5 + LEVEL / 2
-    t = normal_quantile() if degrees is None else float(special.stdtrit(degrees, tail))
+    t = float(special.stdtrit(max(degrees, 1), tail))
     if is_mean:
         reach = t * float(np.std(differences, ddof=1))
         return value - reach, value + reach

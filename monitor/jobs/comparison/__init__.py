@@ -1,0 +1,1 @@
+"""Comparisons of deployments that a person asks for."""

@@ -1,0 +1,133 @@
+"""Shares of two sides: what is shown, when, and how often the interval covers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from monitor.checks.comparison.cells import Control, RateTable, Strata, overlap, strata_of
+from monitor.checks.comparison.rates import compare_rates
+from monitor.measurement import Measured, TooFew
+from tests.unit.checks.comparison.factories import SHARE, cells
+
+
+def strata(count: int) -> Strata:
+    return Strata(np.arange(count), count, Control.MATCHED)
+
+
+def rates(events: list[list[int]], n: list[list[int]]) -> RateTable:
+    return RateTable(SHARE, np.array(events), np.array(n))
+
+
+def test_admissions_turn_around_when_departments_are_held_fixed() -> None:
+    # UC Berkeley 1973: a women, b men; crude .3035 and .4452, Mantel-Haenszel difference -.0184
+    men = [(512, 825), (353, 560), (120, 325), (138, 417), (53, 191), (22, 373)]
+    women = [(89, 108), (17, 25), (202, 593), (131, 375), (94, 393), (24, 341)]
+    pairs = list(zip(women, men, strict=True))
+    table = rates([[w[0], m[0]] for w, m in pairs], [[w[1], m[1]] for w, m in pairs])
+    found = compare_rates(table, strata(6))
+    assert found.crude == pytest.approx((0.3035, 0.4452), abs=5e-5)
+    assert isinstance(found.outcome, Measured)
+    assert found.outcome.value == pytest.approx(-0.0184, abs=5e-5)
+    assert found.outcome.detail["p_value"] == pytest.approx(0.2323, abs=5e-5)
+    assert found.adjusted[0] is not None
+    assert found.adjusted[1] is not None
+    assert found.adjusted[1] - found.adjusted[0] == pytest.approx(found.outcome.value)
+
+
+counts = arrays(np.int64, (5, 2), elements=st.integers(0, 60))
+
+
+@given(counts, st.integers(0, 2**32 - 1))
+def test_swapping_the_sides_turns_the_sign(n: np.ndarray, seed: int) -> None:
+    events = np.random.default_rng(seed).binomial(n, 0.4)
+    one = compare_rates(RateTable(SHARE, events, n), strata(5)).outcome
+    other = compare_rates(RateTable(SHARE, events[:, ::-1], n[:, ::-1]), strata(5)).outcome
+    assert type(one) is type(other)
+    if isinstance(one, Measured) and isinstance(other, Measured):
+        assert one.low is not None
+        assert other.high is not None
+        assert one.value == pytest.approx(-other.value)
+        assert one.low == pytest.approx(-other.high)
+        assert -1 <= one.low <= one.value <= 1
+
+
+def test_it_is_printed_from_fifty_rows_a_side_on() -> None:
+    enough = compare_rates(rates([[10, 20]], [[50, 400]]), strata(1)).outcome
+    assert isinstance(enough, Measured)
+    short = compare_rates(rates([[10, 20]], [[49, 400]]), strata(1)).outcome
+    assert isinstance(short, TooFew)
+    assert (short.n, short.needed) == (49, 50)
+
+
+def test_rows_without_a_counterpart_count_in_the_crude_value_only() -> None:
+    found = compare_rates(rates([[60, 90], [40, 0]], [[100, 100], [100, 0]]), strata(2))
+    assert found.crude == (0.5, 0.9)
+    assert found.adjusted == pytest.approx((0.6, 0.9))
+    assert found.shares == (0.5, 1.0)
+
+
+def test_no_common_support_is_too_few_and_says_so() -> None:
+    found = compare_rates(rates([[60, 0], [0, 70]], [[100, 0], [0, 100]]), strata(2)).outcome
+    assert isinstance(found, TooFew)
+    assert found.reason == "no common support"
+
+
+def test_no_event_at_all_still_has_a_width() -> None:
+    found = compare_rates(rates([[0, 0]], [[1000, 1000]]), strata(1)).outcome
+    assert isinstance(found, Measured)
+    assert found.value == 0
+    assert found.high == pytest.approx(0.0038, abs=1e-4)  # as far as Wilson's 0 of 1,000 reaches
+
+
+@pytest.mark.parametrize(
+    ("slots", "rows", "share_a", "share_b"),
+    [(1, 30, 0.5, 0.5), (2, 15, 0.2, 0.3), (24, 3, 0.02, 0.02), (48, 5, 0.1, 0.15),
+     (100, 1, 0.3, 0.4), (3, 200, 0.01, 0.01)],
+)  # fmt: skip
+def test_the_interval_covers(slots: int, rows: int, share_a: float, share_b: float) -> None:
+    rng = np.random.default_rng(11)
+    hits = printed = 0
+    for _ in range(1000):
+        n = rng.poisson(rows, (2 * slots, 2))
+        shift = np.repeat(rng.normal(0, 0.5, slots), 2) + np.tile([-0.5, 0.5], slots)
+        odds = np.log([share_a / (1 - share_a), share_b / (1 - share_b)])
+        chance = 1 / (1 + np.exp(-(odds + shift[:, None])))
+        table = RateTable(SHARE, rng.binomial(n, chance), n)
+        outcome = compare_rates(table, strata(2 * slots)).outcome
+        if not isinstance(outcome, Measured) or outcome.low is None or outcome.high is None:
+            continue
+        weights = n[:, 0] * n[:, 1] / np.maximum(n.sum(axis=1), 1)
+        truth = float(weights @ (chance[:, 1] - chance[:, 0]) / weights.sum())
+        printed += 1
+        hits += outcome.low <= truth <= outcome.high
+    error = 3 * np.sqrt(0.05 * 0.95 / printed)
+    assert printed > 500
+    assert 0.93 - error <= hits / printed <= 0.98 + error / 3
+
+
+def test_sides_that_followed_each_other_are_compared_by_the_hour_of_the_day() -> None:
+    slot = list(range(48))
+    requests = np.zeros((48, 2), np.int64)
+    requests[:24, 0] = requests[24:, 1] = 10
+    found = cells(slot, [0] * 48, requests)
+    season = np.arange(48) % 24
+    held = strata_of(found, season)
+    assert held.control is Control.SEASON
+    assert held.count == 24
+    shown = overlap(found, held)
+    assert (shown.share_a, shown.share_b) == (1.0, 1.0)
+
+
+def test_a_canary_beside_a_long_history_is_compared_by_matched_hours() -> None:
+    requests = np.column_stack([np.full(48, 100), np.where(np.arange(48) >= 40, 10, 0)])
+    found = cells(list(range(48)), [0] * 48, requests)
+    held = strata_of(found, np.arange(48) % 24)
+    assert held.control is Control.MATCHED
+    shown = overlap(found, held)
+    assert shown.share_b == 1.0
+    assert shown.share_a == pytest.approx(8 / 48)
+    assert (shown.strata, shown.strata_shared) == (48, 8)
