@@ -63,7 +63,9 @@ def read_golden(text: str, source: str, contract: Contract) -> GoldenSet:
 
 def _error(source: str, problems: Problems) -> ConfigurationError:
     found = sorted(problems.found, key=lambda each: each.line)
-    return ConfigurationError(source, [Problem(p.place, p.message, p.line) for p in found])
+    return ConfigurationError(
+        source, [Problem(p.place or "file", p.message, p.line) for p in found]
+    )
 
 
 @dataclass(frozen=True)

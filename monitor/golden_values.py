@@ -45,7 +45,7 @@ def read_inputs(part: Section, contract: Contract, *, malformed: bool) -> dict[s
     if malformed:
         return _as_written(inner)
     columns = input_columns(contract)
-    found = _columns(inner, columns, _INPUT_REMEDY)
+    found = _columns(inner, columns, "input", _INPUT_REMEDY)
     for column in columns:
         absent = column.name not in inner.nodes
         if not column.nullable and (absent or is_null(inner.nodes[column.name])):
@@ -62,16 +62,16 @@ def read_expected(part: Section, contract: Contract) -> dict[str, Any]:
     if not inner.nodes:
         part.complain("expect", "names no output column; write for example {score: 0.2}")
     names = ", ".join(column.name for column in output_columns(contract)) or "none"
-    return _columns(inner, output_columns(contract), f"output columns are: {names}")
+    return _columns(inner, output_columns(contract), "output", f"output columns are: {names}")
 
 
-def _columns(inner: Section, columns: tuple[Column, ...], remedy: str) -> dict[str, Any]:
+def _columns(inner: Section, columns: tuple[Column, ...], what: str, remedy: str) -> dict[str, Any]:
     known = {column.name: column for column in columns}
     found: dict[str, Any] = {}
     for name, node in inner.nodes.items():
         if name not in known:
             hint = did_you_mean(name, known) or f"; {remedy}"
-            inner.complain(name, f"is no such column of the contract{hint}")
+            inner.complain(name, f"is no {what} column of the contract{hint}")
             continue
         found[name] = None if is_null(node) else _value(inner, known[name], node)
     return found
@@ -161,12 +161,16 @@ def _outside(column: Column, value: Any) -> str | None:
     if column.range is not None:
         low, high = column.range
         if (low is not None and value < low) or (high is not None and value > high):
-            return f"{value} is outside the contract's range; use the kind malformed to send it"
+            return f"{value} is outside the contract's range {_ends(low)} to {_ends(high)}"
     listed = column.type is ColumnType.CATEGORY and column.categories is not None
     if listed and value not in (column.categories or ()):
         hint = did_you_mean(value, column.categories or ())
         return f"{value!r} is not among the contract's categories{hint}"
     return None
+
+
+def _ends(end: float | None) -> str:
+    return "any" if end is None else f"{end:g}"
 
 
 _READERS: Mapping[ColumnType, Callable[[yaml.Node, Column], Any]] = {
