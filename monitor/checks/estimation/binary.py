@@ -94,7 +94,7 @@ def auc(served: ServedScores, seen: BinaryOutcomes) -> Floats:
         return np.asarray(area / (positives.sum(axis=-1) * negatives.sum(axis=-1)))
 
 
-_VALUES = {
+VALUES = {
     BinaryEstimate.ACCURACY: accuracy,
     BinaryEstimate.F1: f1,
     BinaryEstimate.BRIER: brier,
@@ -105,7 +105,7 @@ _VALUES = {
 def estimate(served: ServedScores, calibrator: Calibrator) -> dict[BinaryEstimate, float | None]:
     """Expected value of each measure; None where it is 0/0."""
     seen = expected_outcomes(served, calibrator.probability(served.score))
-    found = {name: float(value(served, seen)) for name, value in _VALUES.items()}
+    found = {name: float(value(served, seen)) for name, value in VALUES.items()}
     return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
 
@@ -127,7 +127,7 @@ def sigmas(
     slopes = 1 - 2 * served.score_sums / served.rows
     label_noise = {BinaryEstimate.ACCURACY: own.sum(), BinaryEstimate.BRIER: slopes**2 @ own}
     found = {}
-    for name, measure in _VALUES.items():
+    for name, measure in VALUES.items():
         expected = measure(served, refitted)
         variance = (
             float(label_noise[name]) + _variance(expected)
@@ -163,12 +163,18 @@ def too_few_rows(
 
 
 def with_limits(
-    value: float, sigma: float, n: int, n_reference: int, highest: float = math.inf
+    value: float,
+    sigma: float,
+    n: int,
+    n_reference: int,
+    *,
+    allowance: float = 0.0,
+    highest: float = math.inf,
 ) -> Measured:
-    """value ± z sigma within [0, highest]."""
-    reach = normal_quantile() * sigma
+    """value ± z sqrt(sigma² + allowance²) within [0, highest]; the detail keeps `sigma`."""
+    reach = normal_quantile() * math.hypot(sigma, allowance)
     low, high = max(0.0, value - reach), min(highest, value + reach)
-    return Measured(value, n, low, high, LEVEL, n_reference)
+    return Measured(value, n, low, high, LEVEL, n_reference, {"sigma": sigma})
 
 
 def binary_estimates(
@@ -193,6 +199,8 @@ def binary_estimates(
             found[name] = short or Failed("no case of one class is to be expected")
             continue
         errors = errors or sigmas(served, fitted, rng)
-        sigma = math.hypot(errors[name], (allowance or {}).get(name, 0.0))
-        found[name] = with_limits(value, sigma, served.n, n_reference, 1.0)
+        more = (allowance or {}).get(name, 0.0)
+        found[name] = with_limits(
+            value, errors[name], served.n, n_reference, allowance=more, highest=1.0
+        )
     return found

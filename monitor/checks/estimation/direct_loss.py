@@ -15,7 +15,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import ThreadpoolController
 
 from monitor.checks.estimation.binary import MIN_ROWS, with_limits
-from monitor.measurement import Measured, Outcome, TooFew
+from monitor.measurement import Outcome, TooFew
 from monitor.profiles.arrays import Floats, Integers
 
 MIN_LABELS = 500
@@ -146,10 +146,8 @@ def loss_outcomes(
     if n < MIN_ROWS:
         return {name: TooFew(n, MIN_ROWS, "predictions") for name in estimates}
     return {
-        name: _with_allowance(found, n, n_reference, (allowance or {}).get(name, 0.0))
+        name: with_limits(
+            found.value, found.sigma, n, n_reference, allowance=(allowance or {}).get(name, 0.0)
+        )
         for name, found in estimates.items()
     }
-
-
-def _with_allowance(found: LossEstimate, n: int, n_reference: int, more: float) -> Measured:
-    return with_limits(found.value, math.hypot(found.sigma, more), n, n_reference)

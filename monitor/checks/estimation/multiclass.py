@@ -11,7 +11,7 @@ import numpy as np
 
 from monitor.checks.estimation.binary import MIN_ROWS, with_limits
 from monitor.checks.estimation.calibrator import Calibrator, FittedCalibrator
-from monitor.measurement import Failed, Outcome, TooFew
+from monitor.measurement import Outcome, TooFew
 from monitor.profiles.arrays import Floats, Integers
 
 DRAWS = 50
@@ -88,11 +88,9 @@ def multiclass_estimates(
     sigmas = _sigmas(served, fitted, rng)
     found: dict[MulticlassEstimate, Outcome] = {}
     for name, value in values.items():
-        sigma = math.hypot(sigmas[name], (allowance or {}).get(name, 0.0))
-        found[name] = (
-            with_limits(value, sigma, n, n_reference, 1.0)
-            if math.isfinite(value)
-            else Failed("no class is predicted or expected")
+        more = (allowance or {}).get(name, 0.0)
+        found[name] = with_limits(
+            value, sigmas[name], n, n_reference, allowance=more, highest=1.0
         )
     return found
 
