@@ -12,6 +12,7 @@ from monitor.store.engine import Role, transaction
 from monitor.store.label_rows import forget_old_orphans
 from monitor.store.models import ModelContext
 from monitor.store.partitions import drop_label_months, drop_request_days, prepare_ahead
+from monitor.store.reviews import forget_items
 from monitor.store.tables import heartbeat, intake_half, sample
 from monitor.windows import Grain, Window
 
@@ -60,6 +61,12 @@ def forget_samples(connection: Connection, model: ModelContext, now: datetime) -
             row.day < Window.holding(before, Grain.DAY).start,
         )
     ).rowcount
+
+
+def forget_review_items(connection: Connection, model: ModelContext, now: datetime) -> int:
+    """Items of reviews name requests and expire with them; what their ratings said stays."""
+    before = now - model.contract.retention.requests
+    return forget_items(connection, model.project_id, model.model_id, before)
 
 
 def give_up_orphans(connection: Connection, model: ModelContext, now: datetime) -> int:
