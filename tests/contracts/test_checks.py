@@ -31,9 +31,13 @@ from monitor.checks.quality.ranking import ranking_quality
 from monitor.checks.quality.regression import regression_quality, relative_quality
 from monitor.checks.registry import CHECKS, CheckName, entry
 from monitor.checks.serving import percentiles, serving_rates
+from monitor.checks.signals.outcomes import METHODS as SIGNAL_METHODS
+from monitor.checks.signals.outcomes import signal_outcome
+from monitor.checks.signals.spread import grouped
 from monitor.checks.slice_counts import SliceColumn
 from monitor.checks.slices import SliceRows
 from monitor.checks.violations import ANY, shares_of
+from monitor.contract_quality import SignalKind
 from monitor.measurement import Direction, Failed, Measured, Outcome, TooFew
 from monitor.profiles.cells import CategoryCells
 from monitor.profiles.columns import ColumnCounts
@@ -320,10 +324,17 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         CheckName.GROUPS: _group_outcomes(rng, n),
         CheckName.CONFIDENCE: score_confidence(labels, 0.5)
         | {"mean_confidence": mean_confidence(column)},
+        CheckName.SIGNAL: _signal_outcomes(score),
         CheckName.SERVING: percentiles(Part({}, {}), "latency_ms")
         | serving_rates(Part({}, {}), 60),
     }
     return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+def _signal_outcomes(score: np.ndarray) -> dict[str, Outcome]:
+    """Every kind of signal on the same rows."""
+    told = grouped(np.round(score), np.arange(len(score)) % 20, 20, clustered=True)
+    return {SIGNAL_METHODS[kind]: signal_outcome(kind, told, (0.0, 1.0), {}) for kind in SignalKind}
 
 
 def _more_quality(
