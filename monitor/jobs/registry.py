@@ -7,6 +7,7 @@ from functools import partial
 
 from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.check_windows import check_due_windows
+from monitor.jobs.estimates.run import estimate_due_days
 from monitor.jobs.hour_windows import check_due_hours
 from monitor.jobs.join_labels import join_waiting_labels
 from monitor.jobs.maturity.follow_labels import follow_labels
@@ -14,6 +15,7 @@ from monitor.jobs.names import (
     CHECKS_DAY,
     CHECKS_HOUR,
     CHECKS_MONTH,
+    ESTIMATES,
     LABELS,
     MATURITY,
     PROFILE,
@@ -36,6 +38,7 @@ JOBS: tuple[tuple[str, Job], ...] = (
     (WATCH, watch_due_hours),
     (MATURITY, follow_labels),
     (CHECKS_DAY, partial(check_due_windows, job=CHECKS_DAY)),
+    (ESTIMATES, estimate_due_days),
     (CHECKS_MONTH, partial(check_due_windows, job=CHECKS_MONTH)),
     (SIGNALS, measure_due_signals),
 )
