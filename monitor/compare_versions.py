@@ -90,7 +90,8 @@ def compare_versions(
         gatherer = Gatherer(model.contract, regression)
         _gather(gatherer, parts, contexts, slices)
         gathered[factor] = gatherer.cells(now)
-    options = Options(wanted.epsilon, wanted.canary, model.contract.time_zone)
+    unsliced = ALL_REQUESTS if model.contract.segments else None
+    options = Options(wanted.epsilon, wanted.canary, model.contract.time_zone, unsliced)
     made = compare(found, gathered, options, rng)
     return Made(made, window, comparison_body(made, model.contract))
 

@@ -60,6 +60,7 @@ def _result(comparison: Comparison, result: FactorResult, contract: Contract) ->
         },
         "labelled": {"a": list(result.labelled[0]), "b": list(result.labelled[1])},
         "immature_slots": result.immature,
+        "unsliced": result.unsliced,
         "metrics": [_line(line) for line in result.lines],
         "canary": [_canary(one) for one in result.canaries],
     }

@@ -72,7 +72,8 @@ class FactorResult:
     """The comparison for one factor, or for all that differs together (`factor` None).
 
     `a`, `b`: deployments that entered. `labelled`: (with label, all) of each side in slots whose
-    labels are mature; `immature`: slots left out of quality.
+    labels are mature; `immature`: slots left out of quality. `unsliced`: the share of requests
+    that the contract's segments don't part; 1 leaves the mix of the traffic open.
     """
 
     factor: str | None
@@ -83,6 +84,7 @@ class FactorResult:
     verdict: Verdict
     labelled: tuple[tuple[int, int], tuple[int, int]]
     immature: int
+    unsliced: float = 0.0
     canaries: tuple[CanaryLine, ...] = ()
 
 
@@ -98,11 +100,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Options:
-    """`epsilon`: the largest difference that doesn't matter; `zone`: the contract's."""
+    """`epsilon`: the largest difference that doesn't matter; `zone`: the contract's.
+
+    `unsliced`: the slice of requests that were counted before the contract's segments could be;
+    None where the contract declares no segments.
+    """
 
     epsilon: float = EPSILON
     canary: bool = False
     zone: str = "UTC"
+    unsliced: str | None = None
 
 
 def compare(
@@ -136,7 +143,10 @@ def _factor(
     compared = _compared(cells, strata, rng)
     confounded = factor is None or shared.is_empty
     lines = tuple(_judged(compared, options.epsilon, confounded=confounded))
+    unsliced = _unsliced(cells, options.unsliced)
     verdict = Verdict.CONFOUNDED if confounded else _overall(lines)
+    if unsliced == 1 and not confounded:
+        verdict = Verdict.INCONCLUSIVE
     identified = {one.factor: one for one in contrast.identified}.get(factor or "")
     sides = (contrast.a, contrast.b) if identified is None else (identified.a, identified.b)
     return FactorResult(
@@ -148,8 +158,16 @@ def _factor(
         verdict=verdict,
         labelled=cells.labelled,
         immature=cells.immature,
+        unsliced=unsliced,
         canaries=tuple(_canaries(cells, options, rng)) if options.canary else (),
     )
+
+
+def _unsliced(cells: Cells, name: str | None) -> float:
+    if name is None or name not in cells.slices or not cells.requests.sum():
+        return 0.0
+    mine = cells.slice == cells.slices.index(name)
+    return float(cells.requests[mine].sum() / cells.requests.sum())
 
 
 def _compared(

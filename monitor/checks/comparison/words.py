@@ -48,6 +48,11 @@ def factor_sentence(result: FactorResult, epsilon: float) -> str:
             "Confounded: a and b share no slice of the traffic at any time, so the traffic can't be"
             " held fixed. Let both serve the same slices in the same hours."
         )
+    if result.unsliced == 1:
+        return (
+            "Inconclusive: there was no baseline yet, so the contract's segments don't part the traffic"
+            " and its mix can't be held fixed."
+        )
     better, worse = _of(result.lines, Verdict.BETTER), _of(result.lines, Verdict.WORSE)
     match result.verdict:
         case Verdict.BETTER:
@@ -80,6 +85,9 @@ def cautions(comparison: Comparison, result: FactorResult, contract: Contract) -
     if comparison.contrast.unrecorded:
         groups = ", ".join(comparison.contrast.unrecorded)
         found.append(f"No deployment records its {groups}: that may differ as well.")
+    if result.unsliced:
+        found.append(f"{result.unsliced:.0%} of the requests came before the first baseline: their"
+                     " segments are not known.")  # fmt: skip
     if result.immature:
         found.append(f"Quality leaves out {result.immature} slots whose labels are immature.")
     if contract.label is not None and contract.label.feedback is Feedback.SELECTIVE:

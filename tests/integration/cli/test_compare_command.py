@@ -1,0 +1,201 @@
+"""`inferwatch compare` on stored requests and labels, from the collector's store to the verdict."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy.engine import Engine
+
+from monitor.jobs.run import Runner
+from monitor.reports.comparisons import comparison_now, comparisons, metric_frame, overlap_frame
+from monitor.store.intake_store import IntakeStore
+from monitor.store.models import ModelContext
+from tests.factories import (
+    START,
+    TestClock,
+    apply,
+    current_context,
+    deployment,
+    make_contract,
+    request,
+    rows_of,
+    send,
+)
+from tests.integration.cli.comparison_scene import AMBER, BLUE, GREEN, served, traffic
+from tests.integration.cli.conftest import Run
+
+
+@pytest.fixture
+def model(
+    engine: Engine, project_id: int, store: IntakeStore, runner: Runner, clock: TestClock
+) -> ModelContext:
+    return served(engine, project_id, store, runner, clock)
+
+
+def compared(run: Run, a: str, b: str, *more: str) -> Any:
+    ended = run("compare", "credit", "--a", a, "--b", b, *more, "--json")
+    assert ended.code == 0, ended.err
+    return json.loads(ended.out)
+
+
+def line(found: Any, title: str) -> Any:
+    (result,) = found["results"]
+    return next(one for one in result["metrics"] if one["title"] == title)
+
+
+def test_one_factor_gets_a_verdict_and_two_are_confounded(run: Run, model: ModelContext) -> None:
+    better = compared(run, "blue", "green")
+    assert better["verdict"] == "better"
+    assert better["factors"] == ["runtime"]
+    assert line(better, "accuracy")["verdict"] == "better"
+    assert line(better, "mean of ms")["verdict"] == "better"
+    confounded = compared(run, "blue", "amber")
+    assert confounded["verdict"] == "confounded"
+    assert confounded["factors"] == ["runtime", "precision"]
+    assert "can't be separated" in confounded["sentence"]
+    assert {one["verdict"] for one in confounded["results"][0]["metrics"]} == {"confounded"}
+    worse = compared(run, "2", "3")
+    assert (worse["factors"], worse["verdict"]) == (["precision"], "worse")
+    assert line(worse, "error_rate")["difference"]["value"] == pytest.approx(0.1, abs=0.03)
+
+
+def test_every_number_is_that_of_the_rows(run: Run, model: ModelContext) -> None:
+    rows = list(traffic(np.random.default_rng(5)))
+    found = compared(run, "blue", "green")
+    for place, number in enumerate((BLUE, GREEN)):
+        mine = [(row, truth) for row, truth in rows if row["deployment"] == number]
+        right = [(row["score"] >= 0.5) == bool(truth) for row, truth in mine]
+        assert line(found, "accuracy")["crude"][place] == pytest.approx(np.mean(right))
+        ms = np.array([row["ms"] for row, _ in mine])
+        assert line(found, "mean of ms")["crude"][place] == pytest.approx(ms.mean(), rel=1e-9)
+        assert line(found, "goodput")["crude"][place] == pytest.approx(np.mean(ms <= 20))
+        losses = [(row["score"] - truth) ** 2 for row, truth in mine]
+        assert line(found, "brier")["crude"][place] == pytest.approx(np.mean(losses), rel=1e-6)
+        shown = found["results"][0]["overlap"]["slices"]
+        bonn = sum(row["city"] == "Bonn" for row, _ in mine)
+        assert next(one for one in shown if one["slice"] == "city Bonn")["ab"[place]] == bonn
+
+
+def test_people_read_the_tags_first_then_the_verdict(run: Run, model: ModelContext) -> None:
+    ended = run("compare", "credit", "--a", "blue", "--b", "amber", "--by", "ada")
+    assert ended.code == 0
+    told = ended.out.splitlines()
+    assert told[0].startswith("credit: b (amber) against a (blue), 2024-05-01T00:00Z to")
+    assert told[1].startswith("Differs: b differs from a in runtime (runtime_version 1.6 → 1.7);")
+    assert told[2].startswith("Verdict: confounded.")
+    assert told[-1].endswith("by ada.")
+    assert "crude a → b" in ended.out
+    assert "city Köln" in ended.out
+
+
+def test_the_canary_runs_over_matched_hours(run: Run, model: ModelContext) -> None:
+    found = compared(run, "green", "amber", "--canary")
+    by_metric = {one["metric"]: one for one in found["results"][0]["canary"]}
+    assert set(by_metric) == {"accuracy", "goodput", "error_rate"}
+    assert by_metric["accuracy"]["verdict"] == "harm"
+    assert by_metric["accuracy"]["stopped_at"] < "2024-05-02T12"
+    told = run("compare", "credit", "--a", "green", "--b", "amber", "--canary").out
+    assert "Canary (accuracy): harm beyond 0.02 from the slot 2024-05-0" in told
+
+
+def test_deployments_are_named_by_tags_too(run: Run, model: ModelContext) -> None:
+    found = compared(run, "precision=float64,runtime_version=1.7", "precision=float16")
+    assert (found["a"]["deployments"], found["b"]["deployments"]) == ([GREEN], [AMBER])
+    both = compared(run, "blue,green", "amber")  # only green differs from amber in one factor
+    (result,) = both["results"]
+    assert (result["factor"], result["a"], result["b"]) == ("precision", [GREEN], [AMBER])
+    assert any("Left out" in caution and "1" in caution for caution in result["cautions"])
+
+
+def test_what_was_known_then_is_shown_and_nothing_made(
+    run: Run, model: ModelContext, engine: Engine
+) -> None:
+    early = run("compare", "credit", "--a", "blue", "--b", "green", "--as-of", "2020-01-01")
+    assert early.code == 2
+    assert "no comparison of these deployments was known by" in early.err
+    made = compared(run, "blue", "green", "--epsilon", "0.2")
+    again = compared(run, "blue", "green", "--as-of", "2999-01-01")
+    assert again == made
+    ((count,),) = rows_of(engine, 1, "select count(*) from comparison")
+    assert count == 1
+    ((who, verdict),) = rows_of(engine, 1, "select made_by, verdict from comparison")
+    assert (verdict, bool(who)) == (made["verdict"], True)
+
+
+REFUSED: list[tuple[str, str, tuple[str, ...], str]] = [
+    ("blue", "blue", (), "stands on both sides"),
+    ("blue", "red", (), "no deployment 'red'; there are: blue (1), green (2), amber (3)"),
+    ("blue", "", (), "names no deployment"),
+    ("blue", "colour=red", (), "no tag 'colour'"),
+    ("blue", "precision=int8", (), "no deployment has precision=int8"),
+    ("blue", "green", ("--window", "2020-01-01/2020-01-02"), "no profiled request"),
+    ("blue", "green", ("--window", "yesterday"), "is not FROM/TO"),
+    ("blue", "green", ("--leg", "shadow:x"), "no profiled request on leg shadow:x"),
+]
+
+
+def test_what_can_not_be_compared_is_said(run: Run, model: ModelContext) -> None:
+    for a, b, more, words in REFUSED:
+        ended = run("compare", "credit", "--a", a, "--b", b, *more)
+        assert ended.code == 2
+        assert words in ended.err
+        assert "Traceback" not in ended.err
+
+
+def test_reports_read_stored_ones_and_make_others(
+    run: Run, model: ModelContext, engine: Engine
+) -> None:
+    compared(run, "blue", "green")
+    (stored,) = comparisons(engine, model.project_id, model.model_id)
+    made = comparison_now(engine, model.project_id, "credit", (BLUE,), (GREEN,))
+    assert made.id is None
+    assert (made.verdict, made.window) == (stored.verdict, stored.window)
+    shown, again = metric_frame(stored.results[0]), metric_frame(made.results[0])
+    assert shown.equals(again)
+    assert shown.set_index("metric").loc["accuracy", "verdict"] == "better"
+    assert overlap_frame(stored.results[0])["a_shared"].sum() > 900
+    assert comparisons(engine, model.project_id, model.model_id, stored.known_at) == (stored,)
+
+
+EXAMPLE = {  # (deployment, size of the request): requests, milliseconds
+    (1, "small"): (900, 100.0),
+    (1, "large"): (100, 300.0),
+    (2, "small"): (300, 80.0),
+    (2, "large"): (700, 270.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("hardware", "verdict"), [("new", "confounded"), ("old", "better")], ids=["two", "one"]
+)
+@pytest.mark.parametrize("first_rows", [100, 5000])
+def test_the_two_factor_example_through_the_whole_product(
+    run: Run, engine: Engine, project_id: int, store: IntakeStore, runner: Runner,
+    hardware: str, verdict: str, first_rows: int,
+) -> None:  # fmt: skip
+    contract = make_contract(segments=["city"], label=None, baseline={"first_rows": first_rows})
+    model = apply(engine, project_id, contract)
+    assert deployment(engine, model, model_version="v1", hardware="old") == 1
+    assert deployment(engine, model, model_version="v2", hardware=hardware) == 2
+    sizes = [(*key, ms) for key, (count, ms) in EXAMPLE.items() for _ in range(count)]
+    rows = [
+        request(f"r{place}", START + timedelta(seconds=place % 3600), city=size, ms=ms,
+                deployment=number)
+        for place, (number, size, ms) in enumerate(sizes)
+    ]  # fmt: skip
+    send(store, current_context(engine, project_id), rows)
+    runner.catch_up()
+    found = compared(run, "1", "2")
+    mean = line(found, "mean of ms")
+    assert mean["crude"] == pytest.approx([120, 213])
+    if first_rows > len(rows) and verdict == "better":
+        assert found["verdict"] == "inconclusive"  # no segments yet: no wrong winner either
+        assert "no baseline yet" in found["sentence"]
+        return
+    assert found["verdict"] == verdict
+    if first_rows <= len(rows):
+        assert mean["adjusted"] == pytest.approx([180, 156])
