@@ -55,7 +55,8 @@ class LabelJoin:
         """Which labels may belong to which blocks of a piece; call it once a piece."""
         legs = [self._numbers.get(key.leg, NO_LEG) for key, _ in blocks]
         label_of, block_of = self._search.pairs([block for _, block in blocks], legs)
-        np.add.at(self._requests, label_of, 1)
+        found, times = np.unique(label_of, return_counts=True)
+        self._requests[found] += times.astype(np.int32)
         return Pairs(label_of.astype(np.int32), block_of.astype(np.int32))
 
     def join(self, blocks: Blocks, pairs: Pairs) -> Blocks:

@@ -7,16 +7,17 @@ are never read again. Knows no database: the caller loads, joins and saves.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
 
 from monitor.contract import Contract, Task
 from monitor.keys import keyed_hash
 from monitor.profiles.arrays import AnyArray, Flags, Floats, Integers
+from monitor.profiles.packing import pack, unpack
 from monitor.profiles.predictions import (
     FIXED_BITS,
     class_scores_of,
@@ -29,7 +30,6 @@ from monitor.profiles.predictions import (
 from monitor.profiles.rows import RequestRows
 
 _MAGIC = b"IWB1"
-_LEVEL = 3
 NO_RANK = 32_767
 _ARRAYS = {
     "keys": "<i8",
@@ -191,19 +191,19 @@ class PredictionBlock:
         text = json.dumps(header, separators=(",", ":")).encode()
         body = b"".join(array.tobytes() for array in arrays.values())
         whole = _MAGIC + len(text).to_bytes(4, "little") + text + body
-        return zstandard.ZstdCompressor(level=_LEVEL).compress(whole)
+        return pack(whole)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Self:
         """Read what `to_bytes` wrote; AssertionError when it is something else."""
-        whole = zstandard.ZstdDecompressor().decompress(stored)
+        whole = unpack(stored)
         if whole[:4] != _MAGIC:
             raise AssertionError("stored block bytes begin otherwise; they are of another version")
         at = 8 + int.from_bytes(whole[4:8], "little")
         header = json.loads(whole[8:at])
         arrays: dict[str, AnyArray] = {}
         for name, shape in header["arrays"]:
-            kind, count = np.dtype(_ARRAYS[name]), int(np.prod(shape))
+            kind, count = np.dtype(_ARRAYS[name]), math.prod(shape)
             arrays[name] = np.frombuffer(whole, kind, count, at).reshape(shape)
             at += count * kind.itemsize
         return cls(task=Task(header["task"]), view=header["view"], **arrays)

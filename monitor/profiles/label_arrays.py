@@ -48,7 +48,7 @@ class LabelArrays:
             value=label_numbers(one["value"], one["text"], contract, key16),
             observed_at=_microseconds(one["observed_at"]),
             arrived_at=_microseconds(one["arrived_at"]),
-            source_rank=source_ranks(one["source"].to_pylist(), sources),
+            source_rank=_ranks_of(one["source"], sources),
             event_time=_microseconds(one["event_time"]),
         )
 
@@ -68,6 +68,13 @@ def source_ranks(sources: Sequence[str], trusted: Sequence[str]) -> npt.NDArray[
     """Place of each source in the contract's order; sources it does not list come last."""
     ranks = {source: rank for rank, source in enumerate(trusted)}
     return np.array([ranks.get(source, len(trusted)) for source in sources], np.int16)
+
+
+def _ranks_of(sources: pa.Array, trusted: Sequence[str]) -> npt.NDArray[np.int16]:
+    different = sources.dictionary_encode()
+    ranks = source_ranks(different.dictionary.to_pylist(), trusted)
+    found: npt.NDArray[np.int16] = ranks[different.indices.to_numpy()]
+    return found
 
 
 def _microseconds(times: pa.Array) -> Integers:

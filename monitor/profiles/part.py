@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
-import zstandard
 
 from monitor.profiles.arrays import Integers, add_tables
+from monitor.profiles.packing import pack, unpack
 
 _MAGIC = b"IWP1"
 _LITTLE = np.dtype("<i8")
-_LEVEL = 3
 
 
 class PartKind(IntEnum):
@@ -57,12 +56,12 @@ class Part:
         flat = np.concatenate([np.ravel(a) for a in arrays]) if arrays else np.zeros(0, np.int64)
         shuffled = flat.astype(_LITTLE).view(np.uint8).reshape(-1, 8).T.tobytes()
         whole = _MAGIC + len(header).to_bytes(4, "little") + header + shuffled
-        return zstandard.ZstdCompressor(level=_LEVEL).compress(whole)
+        return pack(whole)
 
     @classmethod
     def from_bytes(cls, stored: bytes) -> Part:
         """Read what `to_bytes` wrote; AssertionError when it is something else."""
-        whole = zstandard.ZstdDecompressor().decompress(stored)
+        whole = unpack(stored)
         if whole[:4] != _MAGIC:
             raise AssertionError(
                 "stored profile bytes begin otherwise; they are of another version"

@@ -146,6 +146,9 @@ def label_numbers(values: pa.Array, texts: pa.Array, contract: Contract, key16: 
         items = item_keys(pa.array(plain, pa.string()), key16)
         return np.where(items == NO_ITEM, np.nan, items).astype(np.float64)
     lookup = _class_lookup(contract)
+    if texts.null_count == len(texts):
+        different, places = np.unique(numbers, return_inverse=True)
+        return np.array([lookup(None, value) for value in different], np.float64)[places]
     return np.array(
         [lookup(text, value) for text, value in zip(texts.to_pylist(), numbers, strict=True)],
         np.float64,
