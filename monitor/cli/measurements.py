@@ -103,8 +103,7 @@ def _facts(row: MeasurementRow) -> dict[str, Any]:
 def _row(row: MeasurementRow) -> list[Any]:
     value = row.reason if row.value is None else f"{row.value:.6g} {row.unit}"
     limits = "" if row.low is None or row.high is None else f"{row.low:.6g} to {row.high:.6g}"
-    maturity = row.detail.get("maturity") or {}
-    state = str(maturity.get("state", "")).replace("_", " ")
+    state = str(row.detail.get("maturity") or "").replace("_", " ")
     return [
         *(row.window.start, row.window.end, row.check, row.method, row.column),
         ", ".join(map(str, row.deployment_ids)),

@@ -40,7 +40,9 @@ from monitor.windows import Window
 
 MAX_EVIDENCE_TEXT = 400
 ALL_DEPLOYMENTS = "all deployments"
-JUDGED_WHEN_MATURE = frozenset({CheckName.QUALITY, CheckName.QUALITY_CHANGE, CheckName.CALIBRATION})
+JUDGED_WHEN_MATURE = frozenset(
+    {CheckName.QUALITY, CheckName.QUALITY_CHANGE, CheckName.CALIBRATION, CheckName.SIGNAL}
+)
 IMMATURE = frozenset(state.value for state in MaturityState if not state.is_judgeable)
 RUN_SCALE, REPLAY = "run", "replay"
 
@@ -207,6 +209,9 @@ def immature_reason(one: Measurement) -> str:
     state = one.outcome.detail.get("maturity")
     if not isinstance(one.outcome, Measured) or state not in IMMATURE:
         return ""
+    if (watched := one.outcome.detail.get("watched_share")) is not None:
+        told = f"{watched:.0%} of the time in which {one.subject.column!r} may come has passed"
+        return f"the cohort is immature ({str(state).replace('_', ' ')}): {told}"
     share = one.outcome.detail.get("expected_share")
     known = (
         f"{share:.0%} of its labels are expected by now"

@@ -139,7 +139,7 @@ def whose(numbers: Sequence[int], titles: Mapping[int, str]) -> str:
 
 def maturity_of(row: MeasurementRow) -> str:
     """How far the labels of a cohort had come: too_early, partial, provisional, final, or empty."""
-    return str((row.detail.get("maturity") or {}).get("state", ""))
+    return str(row.detail.get("maturity") or "")
 
 
 def frame_of(rows: Sequence[MeasurementRow], titles: Mapping[int, str]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from monitor.checks.registry import CheckName, entry
-from monitor.checks.signals.by_age import Watched, age_point, told_ages
+from monitor.checks.signals.by_age import Maturity, Watched, age_point, told_ages
 from monitor.checks.signals.match import Counted, RequestDay
 from monitor.checks.signals.outcomes import METHODS, UNITS, signal_outcome
 from monitor.checks.signals.spread import GroupedScores, grouped
@@ -143,15 +143,17 @@ def _outcome(
     return signal_outcome(signal.kind, scores, None, detail)
 
 
-def _detail(signal: Signal, watched: Watched, requests: int, told: int) -> dict[str, Any]:
-    return {
+def _detail(signal: Signal, watched: Watched, requests: int, told_rows: int) -> dict[str, Any]:
+    told: dict[str, Any] = {
         "kind": signal.kind.value,
-        "age_hours": max(0.0, watched.age / _HOUR),
+        "maturity": watched.state.value,
         "max_age_hours": watched.max_age / _HOUR,
-        "maturity": {"state": watched.state.value, "share": watched.share},
         "requests": requests,
-        "coverage": told / requests if requests else 0.0,
+        "coverage": told_rows / requests if requests else 0.0,
     }
+    if watched.state is not Maturity.FINAL:  # a final day is told without age: it has stopped
+        told |= {"watched_share": watched.share, "age_hours": max(0.0, watched.age / _HOUR)}
+    return told
 
 
 def _curve(watched: Watched, counted: Counted, mine: Flags, n: int) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.checks.intervals import wilson_limits
 from monitor.jobs.run import Runner
+from monitor.store.hand_over import apply_alert_rules
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from tests.factories import (
@@ -107,7 +108,7 @@ def test_a_day_grows_older_until_silence_means_no(
         clock.now = START + days * DAY + HOUR
         eager.catch_up()
         row = newest(engine)["appealed", (1, 2), 0]
-        seen.append((row.detail["maturity"]["state"], row.detail["events"], row.value))
+        seen.append((row.detail["maturity"], row.detail["events"], row.value))
     assert seen == [
         ("too_early", 0, 0.0),  # an hour old: what came after two hours is not yet told
         ("too_early", 20, 0.1),
@@ -126,6 +127,35 @@ def test_a_day_grows_older_until_silence_means_no(
     # after the longest age nothing is measured again by itself
     assert row.known_at < START + 12 * DAY
     assert [one for one in problems(engine) if one.job.startswith(("signals", "labels"))] == []
+
+
+RULES = """
+owners: [{name: desk, people: [ada@example.org], receiver: book}]
+receivers: [{name: book, channel: webhook, url: "https://h.test/x", secret_env: S}]
+rules:
+  - name: too-many-appeals
+    when: {check: signal, column: appealed, scale: day}
+    value: low
+    above: 0.05
+    severity: ticket
+    owner: desk
+    response: investigate
+"""
+
+
+def test_a_rule_waits_until_a_day_is_old_enough(
+    store: IntakeStore, engine: Engine, eager: Runner, credit: ModelContext, clock: TestClock
+) -> None:
+    apply_alert_rules(engine, 1, RULES, name="rules.yaml", by="tests", public_url="", now=START)
+    send(store, credit, day_of(200))
+    tell(store, credit, "appealed", events(*range(40), after=2 * HOUR))
+    states = []
+    for days in (2, 7, 10):
+        clock.now = START + days * DAY
+        eager.catch_up()
+        states.append([row.state for row in rows_of(engine, 1, "select state from alert")])
+    assert newest(engine)["appealed", (1,), 0].value == 0.2
+    assert states == [[], [], ["firing"]]
 
 
 def test_every_kind_is_measured_and_the_labels_stay_apart(
@@ -153,7 +183,7 @@ def test_every_kind_is_measured_and_the_labels_stay_apart(
         "polite": ("pass_rate", 0.9, 50),
     }
     assert found["stars", (1,), 0].detail["coverage"] == pytest.approx(0.3)
-    assert found["stars", (1,), 0].detail["maturity"]["state"] == "final"
+    assert found["stars", (1,), 0].detail["maturity"] == "final"
     never = found["appealed", (1,), 0]
     assert (never.state, never.reason) == (
         "too_few", "0 records of 'appealed' were ever received, 1 needed",
