@@ -23,6 +23,19 @@ from monitor.checks.groups.gaps import gap_outcomes
 from monitor.checks.groups.reversal import adjusted_gap
 from monitor.checks.groups.selection import selection_ratios
 from monitor.checks.groups.worst import worst_group
+from monitor.checks.maturity.bounds import (
+    accuracy_bounds,
+    bound_outcomes,
+    precision_bounds,
+    recall_bounds,
+)
+from monitor.checks.maturity.change import binary_cohort, quality_change, regression_cohort
+from monitor.checks.maturity.weighting import (
+    Weighed,
+    Weight,
+    weighted_mean_outcome,
+    weighted_share_outcome,
+)
 from monitor.checks.missing import missing_share
 from monitor.checks.quality.binary import binary_quality
 from monitor.checks.quality.class_scores import class_quality, class_score_quality
@@ -318,6 +331,7 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         | regression_quality(regression)
         | _more_quality(labels, matrix, regression, n)
         | binary_outcomes,
+        CheckName.QUALITY_CHANGE: _changes(labels, regression),
         CheckName.CALIBRATION: calibration(labels)
         | calibration_change(labels, labels)
         | {method: found for (method, _), found in class_calibration({"a": labels}).items()},
@@ -350,7 +364,28 @@ def _more_quality(
         **{method: found for (method, _), found in by_class.items()},
         **relative_quality(regression, relative),
         **ranking_quality(queries),
+        **_of_whole_cohorts(n),
     }
+
+
+def _of_whole_cohorts(n: int) -> dict[str, Outcome]:
+    """Weighted quality and bounds of a cohort of which half has its labels."""
+    rows = [Weighed(kind, Weight(2.0, 0.1, False), n // 2, n // 3) for kind in (0, 1)]
+    losses = {1: [(Weight(2.0, 0.1, False), np.full(20, n / 20), np.full(20, n / 80))]}
+    worst = {"accuracy": accuracy_bounds(n // 2, n // 4, n),
+             "precision": precision_bounds(n // 3, n // 9, n),
+             "recall": recall_bounds(n // 3, n // 9, n, n)}  # fmt: skip
+    return {
+        **{f"{name}_weighted": weighted_share_outcome(rows, n, "rows") for name in worst},
+        **{f"{name}_weighted": weighted_mean_outcome(losses, "rows") for name in ("brier", "mae")},
+        **{m: o for name, one in worst.items() for m, o in bound_outcomes(name, one, n).items()},
+    }
+
+
+def _changes(labels: BinaryCounts, regression: RegressionCounts) -> dict[str, Outcome]:
+    """A cohort against seven like it."""
+    cohorts = [binary_cohort(labels), regression_cohort(regression)]
+    return {m: o for one in cohorts for m, o in quality_change(one, [one] * 7).items()}
 
 
 def _group_outcomes(rng: np.random.Generator, n: int) -> dict[str, Outcome]:
@@ -382,8 +417,8 @@ def test_every_check_gives_sound_outcomes_under_registered_names(method, kind, e
             rate = (check, name) == ("serving", "request_rate")
             assert isinstance(outcome, Measured if rate else TooFew), (check, name)
     if not empty:
-        # Incidents are told by a job that keeps them, not computed from counts.
-        elsewhere = (CheckName.DRIFT, CheckName.INCIDENT)
+        # Incidents and the label feed are told by jobs, from more than the counts of a window.
+        elsewhere = (CheckName.DRIFT, CheckName.INCIDENT, CheckName.LABEL_FEED)
         registered = {(e.check, e.method) for e in CHECKS if e.check not in elsewhere}
         assert set(outcomes) == registered
         assert ("violations", ANY) in outcomes

@@ -119,9 +119,8 @@ def quality_change(this: Cohort, earlier: Sequence[Cohort]) -> dict[str, Outcome
     earlier cohorts. Shares: Newcombe's limits (1998, method 10), both sides counted as n/φ rows,
     φ ≥ 1 how much more the earlier cohorts differ from each other than chance lets them. The
     others: Student's t with the earlier cohorts' own spread, s² = Σ nᵢ(xᵢ - x̄)²/(K - 1), or this
-    cohort's own error where it is larger. Both let a
-    cohort differ as much as earlier ones did; a season that the earlier cohorts don't hold is told
-    as a change.
+    cohort's own error where it is larger. Both let a cohort differ as much as earlier ones did; a
+    season that the earlier cohorts don't hold is told as a change.
     """
     found = {
         name: _share_change(name, this, earlier, one, rows)
