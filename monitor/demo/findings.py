@@ -15,7 +15,7 @@ from monitor.demo.fault import Fault, find_fault
 from monitor.demo.incidents import incident_totals
 from monitor.demo.plan import BodyKind
 from monitor.demo.sender import Counts
-from monitor.demo.summary import FaultFound, MonthQuality, Summary
+from monitor.demo.summary import ComparisonTold, FaultFound, MonthQuality, Summary
 from monitor.deployment import Tags, differing_groups
 from monitor.reports.database import reading
 from monitor.windows import Window
@@ -34,11 +34,13 @@ class Subjects:
 
 @dataclass(frozen=True)
 class Work:
-    """What the run itself counted: records by kind, verified deliveries, seconds by stage."""
+    """What the run itself counted: records by kind, verified deliveries, seconds by stage, and the
+    comparisons it made."""
 
     counts: Mapping[BodyKind, Counts]
     verified: int
     stages: Mapping[str, float]
+    comparisons: tuple[ComparisonTold, ...] = ()
 
 
 def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
@@ -67,6 +69,7 @@ def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
         seconds=sum(work.stages.values()),
         stages=work.stages,
         incidents=incidents,
+        comparisons=work.comparisons,
     )
 
 

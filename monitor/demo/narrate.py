@@ -10,6 +10,7 @@ from monitor.demo.sender import Counts
 from monitor.demo.summary import (
     AlertTotals,
     ColumnDrift,
+    ComparisonTold,
     FaultFound,
     IncidentTotals,
     MonthQuality,
@@ -33,6 +34,7 @@ def narrate(summary: Summary) -> Iterator[str]:
     yield _fault(summary.fault, summary.contrasts)
     if summary.incidents is not None:
         yield from _incidents(summary.incidents)
+    yield from _comparisons(summary.comparisons)
     yield from _alerts(summary.alerts)
     yield f"All of it took {summary.seconds:.0f} seconds."
 
@@ -143,6 +145,14 @@ def _incidents(told: IncidentTotals) -> Iterator[str]:
     for one in told.incidents:
         who = f", deployment {' and '.join(one.deployments)}" if one.deployments else ""
         yield f"  {one.opened:%Y-%m-%d %H:%M} UTC {', '.join(one.columns)}{who}. {one.sentence}"
+
+
+def _comparisons(told: tuple[ComparisonTold, ...]) -> Iterator[str]:
+    if told:
+        yield "Deployments compared (b against a), on the same slices of the same days or hours:"
+    for one in told:
+        differs = f", differs in {' and '.join(one.factors)}" if one.factors else ""
+        yield f"  {one.b} against {one.a}{differs}. {one.sentence}"
 
 
 def _alerts(alerts: AlertTotals) -> Iterator[str]:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from monitor.calendar import local_month
+from monitor.demo.comparisons import compare_pairs
 from monitor.demo.dataset import NEW_YORK, load_flights
 from monitor.demo.deployments import DEPLOYMENTS
 from monitor.demo.findings import Subjects, Work, summarise
@@ -70,11 +71,13 @@ class Run:
                 )
                 self._send_and_watch(place, replay, sender, steps)
         self._watch(place, _mature(steps, place))
+        with self._stage("Comparing the deployments", "compare", None):
+            compared = compare_pairs(place, numbers, _mature(steps, place))
         replayed = Window(FIRST_MOMENT, _mature(steps, place))
         subjects = Subjects(
             place.project_id, place.model().model_id, place.contract, numbers, replayed
         )
-        work = Work(self.counts, len(receiver.received()), self.stages)
+        work = Work(self.counts, len(receiver.received()), self.stages, compared)
         return summarise(place.engine, subjects, work)
 
     def _send_and_watch(

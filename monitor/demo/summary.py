@@ -117,6 +117,18 @@ class IncidentTotals:
 
 
 @dataclass(frozen=True)
+class ComparisonTold:
+    """Deployment b against a: the factors that differ, the verdict (None: it could not be made,
+    the sentence says why) and the verdict in a sentence."""
+
+    a: str
+    b: str
+    factors: tuple[str, ...]
+    verdict: str | None
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Summary:
     """The whole result of one run. `contrasts` is how many could have named a fault."""
 
@@ -131,6 +143,7 @@ class Summary:
     seconds: float
     stages: Mapping[str, float]
     incidents: IncidentTotals | None = None
+    comparisons: tuple[ComparisonTold, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value of summary.json; moments are ISO 8601 in UTC."""
@@ -143,6 +156,7 @@ class Summary:
             "contrasts": self.contrasts,
             "planted_fault": _fault(self.fault),
             "incidents": None if self.incidents is None else self.incidents.as_json(),
+            "comparisons": [asdict(one) for one in self.comparisons],
             "alerts": {**asdict(self.alerts), "by_rule": dict(self.alerts.by_rule)},
             "seconds": round(self.seconds, 1),
             "stages": {name: round(seconds, 1) for name, seconds in self.stages.items()},

@@ -61,6 +61,14 @@ def test_names_the_planted_fault_and_accounts_for_every_record(tmp_path: Path) -
     assert incidents["promise"]["state"].startswith("not available yet")
     assert "Drift incidents: " in told
 
+    pairs = {(one["a"], one["b"]): one for one in found["comparisons"]}
+    assert pairs["blue", "amber"]["verdict"] == "confounded"
+    assert pairs["blue", "amber"]["factors"] == ["runtime", "precision"]
+    for pair, factor in ((("blue", "green"), "runtime"), (("green", "amber"), "precision")):
+        assert pairs[pair]["factors"] == [factor]
+        assert pairs[pair]["verdict"] in {"better", "worse", "no difference", "inconclusive"}
+    assert "amber against blue, differs in runtime and precision. Confounded:" in told
+
     (month,) = found["months"]
     assert month["month"] == "2013-04"
     assert month["requests"] == FLIGHTS_IN_DAYS
@@ -82,6 +90,7 @@ def test_names_nothing_when_nothing_is_planted(tmp_path: Path) -> None:
     assert found["contrasts"] > 1_000  # three deployments serve side by side from 1 September on
     assert set(found["planted_fault"].values()) == {None}
     assert found["incidents"]["naming_a_deployment"] == 0
+    assert [one["verdict"] == "confounded" for one in found["comparisons"]] == [False, True, False]
     assert "No fault is planted" in told
     assert "No fault is named" in told
     assert not any(name.startswith("deployments") for name in found["alerts"]["by_rule"])

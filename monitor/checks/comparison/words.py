@@ -10,8 +10,10 @@ from monitor.checks.comparison.factors import Contrast
 from monitor.checks.comparison.verdicts import Verdict
 from monitor.contract import Contract
 from monitor.contract_quality import Feedback
+from monitor.measurement import Direction
 
 LITTLE_OVERLAP = 0.5
+MOST_NAMED = 6
 
 
 def differing_sentence(contrast: Contrast) -> str:
@@ -96,9 +98,14 @@ def cautions(comparison: Comparison, result: FactorResult, contract: Contract) -
 
 
 def _of(lines: Sequence[Line], verdict: Verdict) -> str:
-    return ", ".join(
-        f"{line.metric.title} {_difference(line)}" for line in lines if line.verdict is verdict
+    return _listed(
+        [f"{line.metric.title} {_difference(line)}" for line in lines if line.verdict is verdict]
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _difference(line: Line) -> str:
@@ -112,5 +119,8 @@ def _difference(line: Line) -> str:
 
 
 def _open(lines: Sequence[Line]) -> str:
-    names = [line.metric.title for line in lines if line.verdict is Verdict.INCONCLUSIVE]
-    return ", ".join(names) or "everything"
+    judged = [line for line in lines if line.metric.direction is not Direction.TWO_SIDED]
+    names = [line.metric.title for line in judged if line.verdict is Verdict.INCONCLUSIVE]
+    if not names:
+        return "nothing could be measured, so everything"
+    return f"{len(names)} of {len(judged)} metrics ({_listed(names)})"
