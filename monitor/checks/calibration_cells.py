@@ -97,10 +97,15 @@ def coarser(cells: ScoreCells, at_most: int) -> ScoreCells:
     """
     if len(cells.rows) <= at_most:
         return cells
-    middle = (np.cumsum(cells.rows) - cells.rows / 2) / cells.n
-    group = np.unique((middle * at_most).astype(np.int64), return_inverse=True)[1]
+    group = neighbours(cells, at_most)
     rows, positives, sums = (
         np.bincount(group, amounts).astype(np.float64)
         for amounts in (cells.rows, cells.positives, cells.rows * cells.score)
     )
     return ScoreCells(rows, positives, sums / rows)
+
+
+def neighbours(cells: ScoreCells, at_most: int) -> Integers:
+    """Group of each cell, int64[k], in at most `at_most` groups of about equally many rows."""
+    middle = (np.cumsum(cells.rows) - cells.rows / 2) / cells.n
+    return np.unique((middle * at_most).astype(np.int64), return_inverse=True)[1].astype(np.int64)

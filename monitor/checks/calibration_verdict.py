@@ -7,14 +7,22 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
+from scipy import special
 
-from monitor.checks.calibration_cells import ScoreCells
-from monitor.checks.calibration_tests import CoxFit, ShiftFit, combined_p_value
+from monitor.checks.calibration_cells import ScoreCells, neighbours
+from monitor.checks.calibration_tests import (
+    LOGIT_CLIP,
+    CoxFit,
+    ShiftFit,
+    combined_p_value,
+)
 from monitor.checks.gates import Floor, measured_above
 from monitor.checks.intervals import normal_quantile
 from monitor.measurement import Outcome
 
 ALPHA = 0.05
+LEFT_OVER = 0.01
+GROUPS_OF_LINE = 10
 
 
 class CalibrationVerdict(StrEnum):
@@ -48,7 +56,7 @@ def combined_test(
         "p_value": value,
         "tests": dict(p_values),
         "level": ALPHA,
-        "verdict": verdict(value, fit, shift).value,
+        "verdict": verdict(value, fit, shift, cells).value,
         "too_high_by": gap,
         "too_high_by_limits": [gap - reach, gap + reach],
     }
@@ -69,17 +77,36 @@ def mean_gap(cells: ScoreCells) -> tuple[float, float]:
     return gap, normal_quantile() * float(np.sqrt(max(0.0, square - gap**2) / cells.n))
 
 
-def verdict(p_value: float, fit: CoxFit | str, shift: ShiftFit | None) -> CalibrationVerdict:
+def verdict(
+    p_value: float, fit: CoxFit | str, shift: ShiftFit | None, cells: ScoreCells
+) -> CalibrationVerdict:
     """Nothing seen, or the plainest description of what was: a shift, a slope, else uneven.
 
-    A shift is named first when it stands out by itself and more than the slope does.
+    Uneven: a straight line on the logit leaves something over (p below 0.01), or neither shift nor
+    slope stands out. A shift is named where it stands out more than the slope does.
     """
     if p_value > ALPHA:
         return CalibrationVerdict.NONE_SEEN
     slope = 0.0 if isinstance(fit, str) else (fit.slope - 1) / fit.slope_standard_error
     moved = 0.0 if shift is None else shift.shift / shift.standard_error
-    if max(abs(slope), abs(moved)) < normal_quantile():
+    uneven = not isinstance(fit, str) and left_over(cells, fit) < LEFT_OVER
+    if uneven or max(abs(slope), abs(moved)) < normal_quantile():
         return CalibrationVerdict.UNEVEN
     if abs(moved) >= abs(slope):
         return CalibrationVerdict.TOO_HIGH if moved < 0 else CalibrationVerdict.TOO_LOW
     return CalibrationVerdict.TOO_EXTREME if slope < 0 else CalibrationVerdict.TOO_TIMID
+
+
+def left_over(cells: ScoreCells, fit: CoxFit) -> float:
+    """p-value of what the fitted line does not explain: Hosmer and Lemeshow's on groups - 2 df."""
+    logit = special.logit(np.clip(cells.score, LOGIT_CLIP, 1 - LOGIT_CLIP))
+    chance = special.expit(fit.intercept + fit.slope * logit)
+    group = neighbours(cells, GROUPS_OF_LINE)
+    expected = np.bincount(group, cells.rows * chance)
+    variance = np.bincount(group, cells.rows * chance * (1 - chance))
+    usable = variance > 1e-9
+    degrees = int(usable.sum()) - 2
+    if degrees < 1:
+        return 1.0
+    gap = np.bincount(group, cells.positives)[usable] - expected[usable]
+    return float(special.chdtrc(degrees, np.sum(gap**2 / variance[usable])))

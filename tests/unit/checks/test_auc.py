@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 
-from monitor.checks.auc import delong
+from monitor.checks.auc import delong, paired_delong
 from tests.reference.slow_auc import pairwise_delong
+from tests.unit.checks.coverage import Held
 
 
 def _cells_of(score: np.ndarray, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,3 +77,47 @@ def test_the_binning_error_holds_the_area_of_the_unbinned_scores():
 def test_one_class_is_refused():
     with pytest.raises(AssertionError, match="two rows of each class"):
         delong(np.array([3, 4]), np.array([1, 0]))
+
+
+# Hanley and McNeil (1982) take the scores of each class as exponential: another number than
+# DeLong's, here for comparison.
+def test_other_limits_of_the_breast_cancer_rows():
+    rows, target = load_breast_cancer(return_X_y=True)
+    estimate = delong(*_cells_of(rows[:, 0], (target == 0).astype(int)))
+    reach = 1.959964 * estimate.standard_error
+    wald = (estimate.auc - reach, estimate.auc + reach)
+    assert wald == pytest.approx((0.91702, 0.95801), abs=5e-6)
+    a, n1, n0 = estimate.auc, 212, 357
+    variance = (
+        a * (1 - a) + (n1 - 1) * (a / (2 - a) - a**2) + (n0 - 1) * (2 * a**2 / (1 + a) - a**2)
+    )
+    assert np.sqrt(variance / (n1 * n0)) == pytest.approx(0.0119878, abs=5e-8)
+
+
+def test_two_scores_of_the_same_rows():
+    rows, target = load_breast_cancer(return_X_y=True)
+    found = paired_delong(rows[:, 1], rows[:, 0], target == 0)
+    assert (found.first, found.second) == pytest.approx((0.7758245, 0.9375165), abs=5e-8)
+    assert found.difference == pytest.approx(0.1616920, abs=5e-8)
+    assert found.standard_error == pytest.approx(0.0221230, abs=5e-8)
+    assert found.z == pytest.approx(7.30879, abs=5e-6)
+    assert (found.low, found.high) == pytest.approx((0.118331, 0.205053), abs=1e-6)
+    turned = paired_delong(rows[:, 0], rows[:, 1], target == 0)
+    assert turned.difference == -found.difference
+    same = paired_delong(rows[:, 0], rows[:, 0], target == 0)
+    assert (same.difference, same.standard_error, same.p_value) == (0.0, 0.0, 1.0)
+    with pytest.raises(AssertionError, match="two rows of each class"):
+        paired_delong(rows[:3, 0], rows[:3, 1], np.array([True, True, False]))
+
+
+# Two scores with shared noise, true areas equal; the unpaired error would be far too large.
+def test_limits_of_a_paired_difference_hold():
+    rng = np.random.default_rng(12)
+    held = Held()
+    for _ in range(600):
+        positive = np.arange(120) < 40
+        shared = rng.normal(size=120) + positive
+        first, second = (shared + 0.5 * rng.normal(size=120) for _ in range(2))
+        found = paired_delong(first, second, positive)
+        held.add("difference", found.low, found.high, 0.0)
+    held.require()
