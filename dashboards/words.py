@@ -31,6 +31,7 @@ UNIT_WORDS = {
     "share": "",
     "probability": "",
     "rate": "",
+    "rating": "",
 }
 RESPONSES = {
     "roll_back": "Roll back",

@@ -13,6 +13,7 @@ from dashboards.frame import Frame, begin, chosen_range, number_parameter, param
 from dashboards.golden_view import draw_golden
 from dashboards.pick import pick_model
 from dashboards.promise_view import draw_promise
+from dashboards.signals_view import draw_signals
 from monitor.reports.measurements import Filter, measurement_page
 from monitor.reports.model import Mark, marks, newest_moment, traffic
 from monitor.reports.models import ModelFacts, deployments
@@ -208,6 +209,7 @@ def render() -> None:
     draw_traffic(frame, model, window, happened)
     draw_quality(frame, model, window, happened)
     draw_calibration(frame, model, window)
+    draw_signals(frame, model, window, happened)
     draw_promise(frame, model)
     draw_drift(frame, model, window, happened)
     draw_latency(frame, model, window)
