@@ -21,7 +21,6 @@ from monitor.checks.intervals import normal_quantile
 from monitor.measurement import Outcome
 
 ALPHA = 0.05
-LEFT_OVER = 0.01
 GROUPS_OF_LINE = 10
 
 
@@ -82,14 +81,14 @@ def verdict(
 ) -> CalibrationVerdict:
     """Nothing seen, or the plainest description of what was: a shift, a slope, else uneven.
 
-    Uneven: a straight line on the logit leaves something over (p below 0.01), or neither shift nor
+    Uneven: a straight line on the logit leaves more over than it explains, or neither shift nor
     slope stands out. A shift is named where it stands out more than the slope does.
     """
     if p_value > ALPHA:
         return CalibrationVerdict.NONE_SEEN
     slope = 0.0 if isinstance(fit, str) else (fit.slope - 1) / fit.slope_standard_error
     moved = 0.0 if shift is None else shift.shift / shift.standard_error
-    uneven = not isinstance(fit, str) and left_over(cells, fit) < LEFT_OVER
+    uneven = not isinstance(fit, str) and left_over(cells, fit) > fit.likelihood_ratio
     if uneven or max(abs(slope), abs(moved)) < normal_quantile():
         return CalibrationVerdict.UNEVEN
     if abs(moved) >= abs(slope):
@@ -98,15 +97,12 @@ def verdict(
 
 
 def left_over(cells: ScoreCells, fit: CoxFit) -> float:
-    """p-value of what the fitted line does not explain: Hosmer and Lemeshow's on groups - 2 df."""
+    """What the fitted line does not explain: Hosmer and Lemeshow's chi-square less its mean."""
     logit = special.logit(np.clip(cells.score, LOGIT_CLIP, 1 - LOGIT_CLIP))
     chance = special.expit(fit.intercept + fit.slope * logit)
     group = neighbours(cells, GROUPS_OF_LINE)
     expected = np.bincount(group, cells.rows * chance)
     variance = np.bincount(group, cells.rows * chance * (1 - chance))
     usable = variance > 1e-9
-    degrees = int(usable.sum()) - 2
-    if degrees < 1:
-        return 1.0
     gap = np.bincount(group, cells.positives)[usable] - expected[usable]
-    return float(special.chdtrc(degrees, np.sum(gap**2 / variance[usable])))
+    return float(np.sum(gap**2 / variance[usable])) - max(0, int(usable.sum()) - 2)

@@ -78,9 +78,8 @@ def test_half_precision_changes_nothing_that_labels_could_show():
     score, label, _ = drawn(perfect, rng, 4_000)
     half = score.astype(np.float16).astype(np.float64)
     first, second = np.arange(4_000) < 2_000, np.arange(4_000) >= 2_000
-    found = calibration_change(
-        binary(score[first], label[first]), binary(half[second], label[second])
-    )
+    before = binary(score[first], label[first])
+    found = calibration_change(before, binary(half[second], label[second]))
     assert found["change"].detail["verdict"] == "no_change_seen"
     # A quantised model whose scores are pushed outwards is another matter.
     pushed = special.expit(1.6 * special.logit(np.clip(half, 1e-3, 1 - 1e-3)))
