@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from monitor.checks.comparison.factors import Context, contrast
-from monitor.deployment import Tags
+from monitor.deployment import TAG_GROUPS, Tags
 
 
 def tags(**known: str) -> Tags:
@@ -16,6 +19,14 @@ V1_OLD = tags(model_version="1", hardware="old")
 V1_NEW = tags(model_version="1", hardware="new")
 V2_OLD = tags(model_version="2", hardware="old")
 V2_NEW = tags(model_version="2", hardware="new")
+
+
+def test_the_document_tells_which_tag_belongs_to_which_factor() -> None:
+    text = (Path(__file__).parents[4] / "docs" / "compare.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| (\w+) \| (`.+`) \|$", text, re.MULTILINE))
+    assert {factor: tuple(re.findall(r"`(\w+)`", names)) for factor, names in told.items()} == dict(
+        TAG_GROUPS
+    )
 
 
 def test_two_differing_groups_are_confounded() -> None:
