@@ -28,6 +28,7 @@ PAGES = (
     PageEntry("model", "Model", ":material/monitoring:", "model.py"),
     PageEntry("column", "Column", ":material/bar_chart:", "column.py"),
     PageEntry("compare", "Compare", ":material/compare_arrows:", "compare.py"),
+    PageEntry("labels", "Labels", ":material/label:", "labels.py"),
     PageEntry("alert", "Alert", ":material/notifications:", "alert.py"),
 )
 

@@ -62,20 +62,24 @@ def read_curves(
     connection: Connection,
     project_id: int,
     model_id: int,
-    known_by: datetime,
+    known_by: datetime | None,
     *,
     segment_id: int | None = None,
 ) -> dict[CurveKey, StoredCurve]:
-    """The newest curves known by a moment, of one segment or of all."""
+    """The newest curves known by a moment and still in use then, of one segment or of all.
+
+    Without a moment the newest there are, however old.
+    """
     row = delay_curve.c
     key = (row.leg, row.segment_id, row.predicted)
     query = (
         sa.select(delay_curve)
         .ext(distinct_on(*key))
         .where(row.project_id == project_id, row.model_id == model_id)
-        .where(row.known_at <= known_by, row.known_at > known_by - KEPT_IN_USE)
         .order_by(*key, row.known_at.desc())
     )
+    if known_by is not None:
+        query = query.where(row.known_at <= known_by, row.known_at > known_by - KEPT_IN_USE)
     if segment_id is not None:
         query = query.where(row.segment_id == segment_id)
     return {
