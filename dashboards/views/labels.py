@@ -132,9 +132,10 @@ def draw_cohorts(frame: Frame, found: LabelReport) -> None:
     chart = delay_chart.cohort_bars(found.cohorts, frame.zone)
     newest = found.cohorts[0]
     day = words.span(newest.window.start, newest.window.end, frame.zone)
+    state = STATES.get(newest.state, STATES[""])[1]
     description = (
         f"Share of requests with a label by day; {day} has"
-        f" {words.number(newest.coverage, 'share')} and is {STATES.get(newest.state, STATES[''])[1]}."
+        f" {words.number(newest.coverage, 'share')} and is {state}."
     )
     charts.draw(chart, description, rows, "cohorts")
     st.caption(
