@@ -7,7 +7,7 @@ labels are of another time, and a difference could be the time's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,7 +21,8 @@ from monitor.deployment import Tags, differing_groups
 from monitor.jobs.base import JobContext
 from monitor.jobs.grouping import WHOLE
 from monitor.jobs.plans.base import PlanInputs
-from monitor.measurement import Measurement, Outcome
+from monitor.jobs.plans.cohorts import with_detail
+from monitor.measurement import Measurement
 from monitor.profiles.labels import BINARY, binary_counts
 from monitor.profiles.labels_multiclass import CONFIDENCE
 from monitor.profiles.part import Part, PartKind
@@ -69,8 +70,9 @@ def measure_calibration_change(
             continue
         before = _labels_before(connection, context, found, window, each.leg)
         outcomes = calibration_change(counts_of(before), counts_of(each.parts[PartKind.LABELS]))
+        maturity = each.cohort.maturity.told() if each.cohort is not None else {}
         for method, outcome in outcomes.items():
-            told = _with(outcome, found.told())
+            told = with_detail(outcome, {**found.told(), **maturity})
             yield each.measurement(CheckName.CALIBRATION, method, told)
 
 
@@ -121,7 +123,3 @@ def _labels_before(
     span = Window(found.began - LOOKS_BACK, window.end)
     parts = labels_by_deployment(connection, context.project_id, context.model_id, span, leg)
     return parts.get(found.before, Part())
-
-
-def _with(outcome: Outcome, told: Mapping[str, Any]) -> Outcome:
-    return replace(outcome, detail={**outcome.detail, **told})

@@ -7,8 +7,8 @@ label or prediction. Values: rows, then fixed-point sums in 1/65,536 of the scal
 halves, y - centre, its square in two halves, rows with a clipped value.
 
 Sparse table `relative`: key (0 when the label is 0, 1 otherwise, 2 without label or prediction;
-delay bucket; entity group). Values: rows, then sums of |e/y| in units of 2⁻²⁰ (0 for labels of 0,
-at most 10,000 a row) and of |y| in 1/65,536 of the scale, rows with a clipped value. Parts stored
+delay bucket; entity group). Values: rows, then sums of |e/y| in units of 2⁻²⁶ (0 for labels of 0,
+at most 1,000 a row) and of |y| in 1/65,536 of the scale, rows with a clipped value. Parts stored
 before it existed do not have it: its own rows say how many it is about.
 """
 
@@ -33,8 +33,8 @@ RESIDUAL_UNLABELLED = len(RESIDUAL_EDGES) + 1
 _SHAPE = (128, RESIDUAL_UNLABELLED + 1, DELAY_BUCKETS, ENTITY_GROUPS)
 _WIDTH = 9
 RELATIVE = "relative"
-RELATIVE_UNIT = 2**20
-_LARGEST_RATIO = 10_000.0
+RELATIVE_UNIT = 2**26
+_LARGEST_RATIO = 1_000.0
 _LARGEST_AMOUNT = 2.0**40
 _RELATIVE_SHAPE = (3, DELAY_BUCKETS, ENTITY_GROUPS)
 _RELATIVE_WIDTH = 4

@@ -13,7 +13,7 @@ from monitor.checks.calibration_errors import (
     plain_error_of_perfect_model,
 )
 from monitor.checks.calibration_tests import cox, spiegelhalter
-from monitor.checks.reliability import equal_mass_groups, equal_width_groups, reliability
+from monitor.checks.reliability import equal_mass_groups, reliability
 from monitor.measurement import Failed, Measured, TooFew
 from tests.unit.checks.factories import binary
 
@@ -55,16 +55,6 @@ def test_one_score_gives_one_group():
     many = calibration(binary([0.3] * 800, [0, 0, 1, 0, 0, 1, 0, 0] * 100))
     assert isinstance(many["cox_slope"], Failed)
     assert isinstance(many["debiased_error"], Measured)
-
-
-# Public case: empty groups were dropped and windows could not be compared group by group.
-def test_groups_of_equal_width_keep_their_place():
-    table = reliability(binary([0.95, 0.85, 0.1], [1, 1, 0]), equal_width_groups(5))
-    assert table.rows.tolist() == [1, 0, 0, 0, 2]
-    assert plain_error(table) == pytest.approx(0.1, abs=1e-8)
-    empty, full = table.as_rows()[1], table.as_rows()[4]
-    assert (empty["mean_score"], empty["observed"], empty["low"]) == (None, None, None)
-    assert (full["mean_score"], full["observed"]) == (pytest.approx(0.9, abs=1e-8), 1.0)
 
 
 # For 15 groups of equal mass and scores expit(N(0, 1.5)) the formula gives 0.0913 at n = 200,

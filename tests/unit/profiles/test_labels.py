@@ -25,7 +25,7 @@ from monitor.profiles.label_tables import NEGATIVE_DELAYS, labels_parts
 from monitor.profiles.labels import binary_counts
 from monitor.profiles.labels_multiclass import confusion_counts, one_vs_rest_counts
 from monitor.profiles.labels_ranking import rank_counts
-from monitor.profiles.labels_regression import regression_counts
+from monitor.profiles.labels_regression import RELATIVE, regression_counts, relative_counts
 from monitor.profiles.part import Part, merge
 from monitor.profiles.rows import RequestRows
 from monitor.records import LABEL_SCHEMA
@@ -292,6 +292,43 @@ def test_regression_sums_equal_the_formulas() -> None:
     assert counts.total.clipped == 0
 
 
+def test_relative_errors_equal_the_formulas_and_leave_zeros_out() -> None:
+    rng = np.random.default_rng(7)
+    truth = np.where(rng.random(600) < 0.1, 0.0, rng.normal(50, 20, 600))
+    predicted = truth + rng.normal(1, 5, 600)
+    labels: list[Any] = [None if k % 6 == 0 else v for k, v in enumerate(truth)]
+    rows, block = labelled(REGRESSION, {"y": list(predicted)}, labels)
+    binning = fit_binning(rows, REGRESSION)
+    cells = binning.views["y"]
+    assert isinstance(cells, NumberCells)
+    part = labels_parts(block, binning)[0]
+    found = relative_counts(part, cells)
+    known = np.arange(600) % 6 != 0
+    filled = known & (truth != 0)
+    ratio = np.minimum(np.abs((predicted - truth)[filled] / truth[filled]), 1_000)
+    assert (found.total.n, found.total.zeros) == (known.sum(), (known & (truth == 0)).sum())
+    assert found.total.mape == pytest.approx(ratio.mean(), abs=2.0**-26)
+    assert found.total.label_size == pytest.approx(np.abs(truth[known]).sum(), rel=1e-4)
+    assert sum(group.n for group in found.by_group) == found.total.n
+    assert sum(group.ratio for group in found.by_group) == pytest.approx(found.total.ratio)
+    # A part stored before the table existed reads as before, and has no relative errors.
+    old = Part(part.dense, {k: v for k, v in part.sparse.items() if k != RELATIVE})
+    assert regression_counts(old, cells).total == regression_counts(part, cells).total
+    assert relative_counts(old, cells).total.n == 0
+    both = relative_counts(merge([old, part]), cells)
+    assert both.total == found.total
+
+
+def test_ratios_too_large_to_add_up_are_cut_and_counted() -> None:
+    rows, block = labelled(REGRESSION, {"y": [1.0, 2.0, 3.0]}, [1e-9, 2.5, 1e300])
+    binning = fit_binning(rows, REGRESSION)
+    cells = binning.views["y"]
+    assert isinstance(cells, NumberCells)
+    total = relative_counts(labels_parts(block, binning)[0], cells).total
+    assert total.clipped == 2
+    assert total.ratio == pytest.approx(1_000 + 0.2 + 1.0, abs=1e-6)
+
+
 def test_regression_without_binning_or_labels() -> None:
     rows, block = labelled(REGRESSION, {"y": [1.0, 2.0]}, [None, None])
     with pytest.raises(AssertionError, match="binning"):
@@ -314,3 +351,5 @@ def test_ranking_counts_the_rank_of_the_relevant_item() -> None:
     counts = rank_counts(labels_parts(block)[0], 3)
     assert counts.ranks.tolist() == [1, 1, 1, 1]
     assert (counts.unlabelled, counts.n, counts.by_group.sum()) == (1, 5, 4)
+    # Asked for less than the lists hold, the ranks go as far as they do.
+    assert rank_counts(labels_parts(block)[0], 1).ranks.tolist() == [1, 1, 1, 1]

@@ -1,4 +1,4 @@
-"""Binary quality: public cases, scikit-learn on rows, undefined ratios, floors, limits."""
+"""Binary quality: scikit-learn on rows, best constants, floors."""
 
 from __future__ import annotations
 
@@ -10,63 +10,6 @@ from monitor.checks.quality.binary import binary_quality
 from monitor.checks.quality.losses import cell_moments, log_loss_bounds
 from monitor.measurement import Measured, TooFew
 from tests.unit.checks.factories import binary
-
-
-def _provisional(outcome) -> float:
-    assert isinstance(outcome, TooFew)
-    return outcome.detail["provisional"]
-
-
-# Public case: four chunks of ten rows, the last with one row and one class.
-def test_a_chunk_of_one_class_has_no_auc_but_everything_else():
-    label = [0, 1, 1, 0, 0, 1, 1, 1, 0, 1]
-    score = [0.1, 0.8, 0.6, 0.3, 0.4, 0.9, 0.7, 0.2, 0.35, 0.5]
-    whole = binary_quality(binary(score, label))
-    assert _provisional(whole["auc"]) == pytest.approx(0.875, abs=1e-12)
-    for start, expected in ((0, 1.0), (3, 1.0), (6, 0.5)):
-        chunk = binary_quality(binary(score[start : start + 3], label[start : start + 3]))
-        assert _provisional(chunk["auc"]) == pytest.approx(expected, abs=1e-12)
-    last = binary_quality(binary(score[9:], label[9:]))
-    assert isinstance(last["auc"], TooFew)
-    assert last["auc"].reason == "one class"
-    assert "provisional" not in last["auc"].detail
-    assert _provisional(last["accuracy"]) == 1.0
-    assert (last["accuracy"].n, last["accuracy"].needed) == (1, 50)
-
-
-# Public case: the Brier score was turned round when all labels were positive: 1/12.
-def test_brier_is_defined_with_one_class():
-    outcome = binary_quality(binary([1.0, 1.0, 0.5], [1, 1, 1]))["brier"]
-    assert _provisional(outcome) == pytest.approx(0.0833333333333, rel=1e-8)
-
-
-# Public case: the positive class is the declared one ("churn"), not the later in the alphabet.
-def test_scores_are_of_the_declared_positive_class():
-    outcome = binary_quality(binary([0.9, 0.4, 0.35, 0.3, 0.1, 0.6], [1, 0, 1, 0, 0, 1]))
-    assert _provisional(outcome["auc"]) == pytest.approx(0.888888888889, rel=1e-9)
-    assert _provisional(outcome["brier"]) == pytest.approx(0.142083333333, rel=1e-7)
-    assert _provisional(outcome["log_loss"]) == pytest.approx(0.439811557881, rel=1e-7)
-
-
-# Public case: log loss at scores of exactly 0 and 1.
-def test_log_loss_at_the_borders_is_finite_under_the_stated_clip():
-    perfect = binary_quality(binary([1.0, 0.0, 1.0], [1, 0, 1]))["log_loss"]
-    assert _provisional(perfect) == pytest.approx(0, abs=1e-12)
-    worst = binary_quality(binary([1.0, 0.0, 0.0], [1, 0, 1]))["log_loss"]
-    assert _provisional(worst) == pytest.approx(11.512925465, rel=1e-9)
-    assert worst.detail["clip"] == 1e-15
-
-
-# Public case: no predicted positive: precision is undefined, not 0.
-def test_precision_without_predicted_positives_is_undefined():
-    outcome = binary_quality(binary([0.1, 0.2, 0.3, 0.4], [0, 0, 0, 1]))
-    precision = outcome["precision"]
-    assert isinstance(precision, TooFew)
-    assert "0/0" in precision.reason
-    assert "provisional" not in precision.detail
-    assert _provisional(outcome["recall"]) == 0.0
-    assert _provisional(outcome["f1"]) == 0.0
-    assert _provisional(outcome["accuracy"]) == 0.75
 
 
 @pytest.fixture(scope="module")

@@ -47,17 +47,6 @@ def _confusion(by_group: np.ndarray, unlabelled: int = 0) -> ConfusionCounts:
     )
 
 
-# Public case: one missing label must not spoil the error of the four complete pairs.
-def test_errors_over_complete_pairs():
-    label, predicted = np.array([1.0, 2, 4, 5]), np.array([1.5, 2, 3, 5])
-    outcome = regression_quality(_regression(label, predicted, not_judged=1))
-    rmse = outcome["rmse"]
-    assert isinstance(rmse, TooFew)
-    assert rmse.n == 4
-    assert rmse.detail["provisional"] == pytest.approx(0.559016994375, rel=1e-9)
-    assert outcome["label_coverage"].value == 0.8
-
-
 def test_regression_measures_are_scikit_learns():
     rng = np.random.default_rng(41)
     label = rng.normal(1e6, 10, 1_000)
