@@ -50,7 +50,7 @@ def draw_head(frame: Frame, found: LabelReport) -> None:
     )
     day = found.feed[0] if found.feed else None
     with st.container(horizontal=True):
-        st.metric("Newest label", words.moment(found.newest_label, frame.zone), width=280)
+        st.metric("Newest label", words.moment(found.newest_label, frame.zone), width=380)
         quiet = None if day is None else day.silence_hours
         st.metric("Silence of the feed", "–" if quiet is None else age_in_words(quiet), width=190)
         ratio = None if day is None else day.ratio
@@ -200,9 +200,16 @@ def _revised_row(frame: Frame, one: Revised) -> tuple[str, ...]:
         words.moment(then.known_at, frame.zone),
         now.reason or words.measured(now.value, now.low, now.high, now.level, now.n, now.unit),
         words.moment(now.known_at, frame.zone),
-        "–" if change is None else words.number(change, now.unit),
+        "–" if change is None else _change_in_words(change, now.unit),
         words.whole(one.revisions),
     )
+
+
+def _change_in_words(change: float, unit: str) -> str:
+    """A change of a share in points, as per cent of it would be something else."""
+    if unit == "share":
+        return f"{change * 100:+.3g} points"
+    return f"{'+' if change > 0 else ''}{words.number(change, unit)}"
 
 
 def render() -> None:

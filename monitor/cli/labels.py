@@ -162,7 +162,7 @@ def _print_orphans(found: LabelReport) -> None:
         typer.echo("No label waits for its request.")
         return
     total = sum(one.n for one in found.orphans)
-    typer.echo(f"{total:,} labels wait for their request now:")
+    typer.echo("1 label waits now:" if total == 1 else f"{total:,} labels wait now:")
     for one in found.orphans:
         typer.echo(f"  {one.n:,}  {one.words} (oldest {plain(one.oldest_arrival)})")
 

@@ -212,6 +212,15 @@ def immature_reason(one: Measurement) -> str:
     if (watched := one.outcome.detail.get("watched_share")) is not None:
         told = f"{watched:.0%} of the time in which {one.subject.column!r} may come has passed"
         return f"the cohort is immature ({str(state).replace('_', ' ')}): {told}"
+    share, coverage = (one.outcome.detail.get(name) for name in ("expected_share", "coverage"))
+    known = (
+        f"{share:.0%} of its labels are expected by now"
+        if isinstance(share, float)
+        else "how soon its labels come is not known yet"
+    )
+    if isinstance(coverage, float):
+        known += f", {coverage:.0%} of its requests have one"
+    return f"the cohort is immature ({str(state).replace('_', ' ')}): {told}"
     share = one.outcome.detail.get("expected_share")
     known = (
         f"{share:.0%} of its labels are expected by now"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from monitor.checks.intervals import wilson_limits
 from monitor.checks.maturity.delay_curve import DelayCurve
 
 PARTIAL_FROM, PROVISIONAL_FROM, FINAL_FROM = 0.5, 0.8, 0.98
@@ -74,7 +75,9 @@ class Maturity:
         return found
 
 
-def cohort_maturity(strata: Sequence[Stratum], age_hours: float, *, closed: bool) -> Maturity:
+def cohort_maturity(
+    strata: Sequence[Stratum], age_hours: float, *, closed: bool, all_get_one: bool = True
+) -> Maturity:
     """The maturity of a cohort from its strata.
 
     Expected share m = Σ n·F(age) / Σ n·F(∞), summed over predicted classes and pieces; F(∞) is the
@@ -83,6 +86,10 @@ def cohort_maturity(strata: Sequence[Stratum], age_hours: float, *, closed: bool
     partial below 0.8, provisional below 0.98, else final. Final too: where 98 % have their label,
     and where `closed` says that labels and corrections are no longer taken. Without a curve a
     cohort that is neither is too early.
+
+    Where every request is to get a label (`all_get_one`), a cohort is not more mature than the
+    labels it has: labels that were lost on the way make it as immature as labels that are to come.
+    The upper Wilson limit of its coverage over Σ n·F(∞)/n takes the place of m where it is lower.
     """
     n, labelled = sum(one.n for one in strata), sum(one.labelled for one in strata)
     coverage = labelled / n if n else None
@@ -90,7 +97,7 @@ def cohort_maturity(strata: Sequence[Stratum], age_hours: float, *, closed: bool
     if closed or (coverage is not None and coverage >= FINAL_FROM):
         state = MaturityState.FINAL
     else:
-        state = _state_of(share)
+        state = _state_of(_at_most_there(share, strata, labelled, n) if all_get_one else share)
     return Maturity(state, share, age_hours, coverage)
 
 
@@ -103,6 +110,15 @@ def _expected_share(strata: Sequence[Stratum]) -> float | None:
         by_now += one.n * expected
         in_the_end += one.n * ever
     return min(1.0, by_now / in_the_end) if in_the_end > 0 else None
+
+
+def _at_most_there(
+    share: float | None, strata: Sequence[Stratum], labelled: int, n: int
+) -> float | None:
+    in_the_end = sum(one.n * (one.ever or 0.0) for one in strata)
+    if share is None or in_the_end <= 0:
+        return share
+    return min(share, wilson_limits(labelled, n)[1] * n / in_the_end)
 
 
 def _state_of(share: float | None) -> MaturityState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from scipy import special
 
 from monitor.checks.gates import Floor, measured_above
@@ -13,6 +14,7 @@ from monitor.checks.maturity.delay_curve import DelayCurve
 from monitor.measurement import Measured, Outcome, TooFew
 
 MIN_EXPECTED, MIN_DAYS = 20, 7
+_MEDIAN = float(special.chdtri(1, 0.5))
 
 
 def silence(hours: float, *, newest: str | None) -> Outcome:
@@ -63,9 +65,15 @@ def arrival_ratio(
 
 
 def _excess(days: Sequence[tuple[int, float]]) -> float:
-    """Pearson's chi-square of days around their common ratio over its degrees of freedom, ≥ 1."""
-    ratio = sum(o for o, _ in days) / sum(e for _, e in days)
-    if ratio <= 0:
+    """How many times more days differ from their common ratio than Poisson counts do, at least 1.
+
+    By medians, so that days on which the feed already failed don't hide that it still does: the
+    median of (o - ρe)²/(ρe) over that of χ² on 1 df, ρ the median ratio.
+    """
+    observed = np.array([float(o) for o, _ in days])
+    expected = np.array([e for _, e in days])
+    due = float(np.median(observed / expected)) * expected
+    if due[0] <= 0:
         return 1.0
-    squares = sum((o - ratio * e) ** 2 / (ratio * e) for o, e in days)
-    return max(1.0, squares / (len(days) - 1))
+    freedom = len(days) / (len(days) - 1)
+    return max(1.0, float(np.median((observed - due) ** 2 / due)) / _MEDIAN * freedom)

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Connection
 from monitor.checks.maturity.cohort import Maturity, Stratum, cohort_maturity
 from monitor.checks.maturity.delay_curve import DelayCurve
 from monitor.contract import Contract
+from monitor.contract_quality import Feedback
 from monitor.jobs.base import JobContext
 from monitor.jobs.grouping import WHOLE
 from monitor.profiles.label_delays import ALL_CLASSES, ClassDelays
@@ -106,7 +107,10 @@ def maturity_of(
 ) -> Maturity:
     """Maturity of the cohort of a window; closed once no label or correction is taken any more."""
     closed = is_closed(window, contract, now)
-    return cohort_maturity(strata, delays.age_hours(window.end), closed=closed)
+    label = contract.label
+    every = label is None or label.feedback is Feedback.FULL
+    age = delays.age_hours(window.end)
+    return cohort_maturity(strata, age, closed=closed, all_get_one=every)
 
 
 def is_closed(window: Window, contract: Contract, now: datetime) -> bool:

@@ -31,7 +31,9 @@ def test_states_by_the_share_of_labels_that_have_come(
     share: float, state: str, judged: bool
 ) -> None:
     curve = curve_of({2: share, 20: 1.0})
-    found = cohort_maturity([Stratum(1, 2 * DAY_HOURS, 1000, 0, curve)], 48.0, closed=False)
+    found = cohort_maturity(
+        [Stratum(1, 2 * DAY_HOURS, 1000, round(1000 * share), curve)], 48.0, closed=False
+    )
     assert found.state == state
     assert found.state.is_judgeable is judged
     assert found.expected_share == pytest.approx(share, abs=1e-4)
@@ -49,6 +51,15 @@ def test_an_end_of_patience_is_no_plateau() -> None:
     assert not curve.settled
     found = cohort_maturity([Stratum(1, 20 * DAY_HOURS, 100, 40, curve)], 480.0, closed=False)
     assert found.state is MaturityState.TOO_EARLY
+
+
+def test_labels_that_were_lost_make_no_cohort_mature() -> None:
+    """By its age 90 % of the labels are there; half of them never arrived."""
+    stratum = Stratum(1, 48.0, 1000, 450, curve_of({2: 0.9, 20: 1.0}))
+    lost = cohort_maturity([stratum], 48.0, closed=False)
+    assert (lost.state, lost.expected_share) == (MaturityState.TOO_EARLY, pytest.approx(0.9))
+    some = cohort_maturity([stratum], 48.0, closed=False, all_get_one=False)
+    assert some.state is MaturityState.PROVISIONAL
 
 
 def test_classes_are_weighed_by_their_numbers() -> None:
