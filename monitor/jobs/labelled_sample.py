@@ -76,7 +76,7 @@ def labelled_sample(
         return None
     loss, keys, times = np.full(table.num_rows, np.nan), table[HASH].to_numpy(), _times(table)
     by_time = np.argsort(times, kind="stable")
-    for key, block in _blocks(connection, context, window, leg, deployment_ids):
+    for key, block in blocks_of(connection, context, window, leg, deployment_ids):
         places = by_time[_hour_of(key.window_start, times[by_time])]
         rows = block.rows_at(keys[places], times[places])
         found = rows >= 0
@@ -127,14 +127,14 @@ def _inside(sample: pa.Table, window: Window, last_hash: int | None) -> pa.Table
     return sample.filter(chosen)
 
 
-def _blocks(
+def blocks_of(
     connection: Connection,
     context: JobContext,
     window: Window,
     leg: str,
     deployment_ids: Sequence[int],
 ) -> Iterator[tuple[BlockKey, PredictionBlock]]:
-    """Blocks of a leg, a day at a time: a month of them at once may be too much to hold."""
+    """Blocks of a leg, read a day at a time: a month at once may be too much to hold."""
     start = Window.holding(window.start, Grain.HOUR).start
     while start < window.end:
         day = Window(start, min(start + DAY, window.end))

@@ -7,7 +7,7 @@ what a change is consistent with; a column that merely moves along with another 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations as pairs_of
 
 import numpy as np
@@ -81,6 +81,7 @@ def explain_output(
     *,
     seed: int,
     draws: int = DRAWS,
+    entities: tuple[Integers, Integers] | None = None,
 ) -> OutputMoved | OutputDidNotMove | TooFew | Failed:
     """Share of the change of the mean output that goes with each column's changed mix.
 
@@ -92,8 +93,9 @@ def explain_output(
     each column, not for all together. Total: difference of means with Welch's standard error.
 
     TooFew below 100 rows on a side; a share is TooFew below 30 effective rows. Failed when an
-    output is not finite. Rows are taken as independent: with entities that repeat, intervals are
-    too narrow. Shares say nothing about changes that leave the mean alone.
+    output is not finite. `entities` int64[n] of both sides: whole entities are drawn instead of
+    rows, for shares and total alike. Without them rows are taken as independent: with entities that
+    repeat, intervals are too narrow. Shares say nothing about changes that leave the mean alone.
     """
     n, n_reference = len(output_current), len(output_reference)
     _require_rows(columns, n_reference, n)
@@ -101,10 +103,12 @@ def explain_output(
         return TooFew(min(n, n_reference), MIN_ROWS, "sampled rows with an output")
     if not (np.isfinite(output_current).all() and np.isfinite(output_reference).all()):
         return Failed("outputs hold values that are not finite; leave rows without an output out")
+    rows = _Outputs.of(output_reference, output_current, entities)
     total = _change_of_mean(output_reference, output_current)
+    if entities is not None:
+        total = _with_entity_limits(total, rows, seed, draws)
     if total.low is None or total.high is None or total.low <= 0 <= total.high:
         return OutputDidNotMove(total)
-    rows = _Outputs(output_reference, output_current)
     singles = _explained([_Mix.of((column,)) for column in columns], rows, seed, draws)
     by_name = {column.name: column for column in columns}
     measured = [one for one in singles if isinstance(one.share, Measured)]
@@ -115,8 +119,31 @@ def explain_output(
 
 @dataclass(frozen=True, eq=False)
 class _Outputs:
+    """Outputs of both sides; places of the rows' entities among `n_entities` of both, if given."""
+
     reference: Floats
     current: Floats
+    entity: Integers | None = None
+    n_entities: int = 0
+
+    @classmethod
+    def of(
+        cls, reference: Floats, current: Floats, entities: tuple[Integers, Integers] | None
+    ) -> _Outputs:
+        if entities is None:
+            return cls(reference, current)
+        distinct, places = np.unique(np.concatenate(entities), return_inverse=True)
+        return cls(reference, current, places.astype(np.int64), len(distinct))
+
+    def drawn(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """How often each row of either side counts in one bootstrap sample."""
+        n = len(self.reference)
+        if self.entity is None:
+            before, now = drawn_rows(rng, n), drawn_rows(rng, len(self.current))
+        else:
+            counts = drawn_rows(rng, self.n_entities)[self.entity]
+            before, now = counts[:n], counts[n:]
+        return before.astype(np.float64), now.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +197,9 @@ def _drawn_shares(mixes: Sequence[_Mix], rows: _Outputs, seed: int, draws: int) 
     rng = np.random.default_rng(seed)
     shares = np.full((len(mixes), draws), np.nan)
     for draw in range(draws if mixes else 0):
-        before = drawn_rows(rng, len(rows.reference)).astype(np.float64)
-        now = drawn_rows(rng, len(rows.current)).astype(np.float64)
-        mean_before = float(before @ rows.reference) / len(before)
-        total = float(now @ rows.current) / len(now) - mean_before
+        before, now = rows.drawn(rng)
+        mean_before = float(before @ rows.reference) / max(1.0, before.sum())
+        total = float(now @ rows.current) / max(1.0, now.sum()) - mean_before
         if total == 0:
             continue
         for place, mix in enumerate(mixes):
@@ -219,6 +245,19 @@ def _change_of_mean(reference: Floats, current: Floats) -> Measured:
     reach = normal_quantile() * float(np.sqrt(variance))
     means = {"mean_then": float(reference.mean()), "mean_now": float(current.mean())}
     return Measured(value, len(current), value - reach, value + reach, LEVEL, len(reference), means)
+
+
+def _with_entity_limits(total: Measured, rows: _Outputs, seed: int, draws: int) -> Measured:
+    """The change of the mean with limits from whole entities, ± 1.96 bootstrap deviations."""
+    rng = np.random.default_rng(seed)
+    values = []
+    for _ in range(draws):
+        before, now = rows.drawn(rng)
+        if before.sum() > 0 and now.sum() > 0:
+            mean_now = float(np.average(rows.current, weights=now))
+            values.append(mean_now - float(np.average(rows.reference, weights=before)))
+    reach = normal_quantile() * float(np.std(values, ddof=1))
+    return replace(total, low=total.value - reach, high=total.value + reach)
 
 
 def _require_rows(columns: Sequence[SampledColumn], n_reference: int, n: int) -> None:
