@@ -158,8 +158,8 @@ def send(store: IntakeStore, context: ModelContext, rows: Sequence[Row], **more:
     return store.store_requests(batch)
 
 
-def label(name: str, value: float, observed_at: datetime, **more: Any) -> dict[str, Any]:
-    """One label row. Further entries: source, event_time, leg."""
+def label(name: str, value: float | None, observed_at: datetime, **more: Any) -> dict[str, Any]:
+    """One label row. Further entries: source, event_time, leg, text (then without a value)."""
     return {"request_id": name, "value": value, "observed_at": observed_at, **more}
 
 
@@ -185,7 +185,7 @@ def label_batch(
             "event_time": row.get("event_time"),
             "leg": row.get("leg", "live"),
             "value": row["value"],
-            "text": None,
+            "text": row.get("text"),
         }
         for field, value in values.items():
             columns[field].append(value)
@@ -213,6 +213,10 @@ def _slots(context: ModelContext, row: Row) -> tuple[list[float | None], list[st
             texts[slot.text_start] = value
         elif slot.number_width == 1 and slot.text_width == 0:
             numbers[slot.number_start] = None if value is None else float(value)
+        elif slot.type is ColumnType.CLASS_SCORES:
+            numbers[slot.number_start : slot.number_start + slot.number_width] = value
+        elif slot.type is ColumnType.RANKED_LIST:
+            texts[slot.text_start : slot.text_start + len(value)] = value
         else:
             raise AssertionError(f"these factories pack no {slot.type} columns")
     return numbers, texts

@@ -129,7 +129,7 @@ def calibration(counts: ScoredCounts) -> dict[str, Outcome]:
     floors = calibration_floors(counts)
     n = floors[0].n
     if n == 0:
-        empty = measured_above(floors, None, 0, None, None, "no labelled rows with a score")
+        empty = measured_above(floors, None, 0, None, None, "labelled rows with a score")
         return dict.fromkeys(METHODS, empty)
     fits = calibration_fits(counts)
     return {
@@ -233,7 +233,9 @@ def _in_the_large(fits: CalibrationFits, floors: tuple[Floor, ...]) -> Outcome:
     observed, mean = float(cells.positives.sum() / cells.n), float(cells.rows @ cells.score)
     detail: dict[str, Any] = {"mean_score": mean / cells.n, "observed": observed, "ideal": 0.0}
     if fit is None:
-        return measured_above(floors, None, floors[0].n, None, detail, "one class")
+        return measured_above(
+            floors, None, floors[0].n, None, detail, "labels of a second class (one class only)"
+        )
     return _normal(fit.shift, fit.standard_error, floors, detail | {"p_value": fit.p_value})
 
 

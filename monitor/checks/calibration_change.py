@@ -145,7 +145,7 @@ def _floors(before: ScoredCounts, after: ScoredCounts) -> tuple[Floor, ...]:
 
 
 def _empty(floors: tuple[Floor, ...]) -> str:
-    return f"no {next(floor.what for floor in floors if floor.n == 0)}"
+    return next(floor.what for floor in floors if floor.n == 0)
 
 
 def _of(n_before: int, outcome: Outcome) -> Outcome:

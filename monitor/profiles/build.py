@@ -110,7 +110,7 @@ class _Builder:
 
     def _tile_rows(self) -> int:
         widest = max((self._width(view) for view in self._number_views), default=1)
-        return max(256, min(TILE_ROWS, _TILE_NUMBERS // widest))
+        return max(256, min(TILE_ROWS, _TILE_NUMBERS // max(1, widest)))
 
     def _read_tile(self, start: int, stop: int, memberships: Sequence[TileGroups]) -> None:
         tile = self._rows.number_tile(start, stop)

@@ -29,6 +29,7 @@ from monitor.profiles.labels import BinaryCounts
 
 MIN_LABELS = 50
 MIN_EVENTS = 5
+_ONE_CLASS = "labelled rows of a second class (one class only)"
 _CELLS = ("tp", "fp", "fn", "tn")
 
 
@@ -85,7 +86,7 @@ def _ratio(
     floors = (Floor(n, MIN_LABELS, "labelled rows"), Floor(denominator, MIN_EVENTS, of))
     told: dict[str, Any] = {**table, "denominator": denominator, **_constant(constant)}
     if denominator == 0:
-        return measured_above(floors, None, n, None, told, f"no {of}: the ratio is 0/0")
+        return measured_above(floors, None, n, None, told, f"{of} (the ratio is 0/0)")
     limits = share_limits(events, rows)
     value = int(events.sum()) / denominator
     return measured_above(floors, value, n, limits.both, told | limits.as_detail())
@@ -102,7 +103,9 @@ def _f1(
     )
     told: dict[str, Any] = {**table, **_constant(None if base is None else 2 * base / (1 + base))}
     if rows == 0:
-        return measured_above(floors, None, n, None, told, "no positives: the ratio is 0/0")
+        return measured_above(
+            floors, None, n, None, told, "positive labels or predictions (the ratio is 0/0)"
+        )
     limits = share_limits(tp, tp + wrong)
     low, high = (2 * share / (1 + share) for share in limits.both)
     value = 2 * int(tp.sum()) / (rows + int(tp.sum()))
@@ -124,7 +127,7 @@ def area_outcome(
     )
     detail: dict[str, Any] = {"positives": n1, "negatives": n0}
     if min(n1, n0) == 0:
-        return measured_above(floors, None, n1 + n0, None, detail, "one class")
+        return measured_above(floors, None, n1 + n0, None, detail, _ONE_CLASS)
     if min(n1, n0) == 1:
         value = float(areas(counts.positives[None], counts.negatives[None])[0])
         return measured_above(floors, value, n1 + n0, None, detail)
@@ -171,7 +174,7 @@ def _loss_outcome(
     n = int(moments.positives.sum() + moments.negatives.sum())
     floors = (Floor(n, MIN_LABELS, "labelled rows with a score"),)
     if value is None:
-        return measured_above(floors, None, n, None, detail, "no labelled rows with a score")
+        return measured_above(floors, None, n, None, detail, "labelled rows with a score")
     limits = _loss_limits(counts, moments, value, losses)
     return measured_above(floors, value, n, limits.both, detail | limits.as_detail())
 

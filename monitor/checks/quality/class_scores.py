@@ -23,7 +23,7 @@ from monitor.profiles.labels import BinaryCounts
 from monitor.profiles.labels_multiclass import ConfusionCounts, OneVsRestCounts
 
 SCORE_METHODS = ("log_loss", "brier", "macro_auc", "confidence_auc")
-_NO_ROWS = "no labelled rows with class scores"
+_NO_ROWS = "labelled rows with class scores"
 _UNCOUNTED = "scores of the first 100 classes are counted only; the model declares more"
 CLASS_METHODS = ("class_recall", "class_precision", "class_auc")
 
@@ -177,7 +177,7 @@ def _share(right: Integers, of: Integers, n: int, what: str, constant: float | N
     if constant is not None:
         detail["best_constant"] = constant
     if rows == 0:
-        return measured_above(floors, None, n, None, detail, f"no {what}: the ratio is 0/0")
+        return measured_above(floors, None, n, None, detail, f"{what} (the ratio is 0/0)")
     limits = share_limits(right, of)
     value = int(right.sum()) / rows
     return measured_above(floors, value, n, limits.both, detail | limits.as_detail())

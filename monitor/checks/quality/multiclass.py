@@ -41,7 +41,7 @@ def multiclass_quality(counts: ConfusionCounts) -> dict[str, Outcome]:
     coverage = label_coverage(int(counts.delay_counts.sum()), counts.n)
     floors = (Floor(n, MIN_LABELS, "labelled rows"),)
     if n == 0:
-        empty = measured_above(floors, None, 0, None, None, "no labelled rows")
+        empty = measured_above(floors, None, 0, None, None, "labelled rows")
         return {"accuracy": empty, "macro_f1": empty, "label_coverage": coverage}
     return {
         "accuracy": _accuracy(counts, n, floors),
@@ -70,7 +70,7 @@ def _macro_f1(counts: ConfusionCounts, n: int, floors: tuple[Floor, ...]) -> Out
     }
     value = macro_f1(counts.matrix)
     if value is None:
-        return measured_above(floors, None, n, None, detail, "no labelled rows")
+        return measured_above(floors, None, n, None, detail, "labelled rows")
     filled = counts.by_group[counts.by_group.sum(axis=(1, 2)) > 0]
     left = [macro_f1(counts.matrix - group) for group in filled]
     limits = ratio_limits(

@@ -75,7 +75,7 @@ def _mean(counts: RankCounts, worth: Floats, told: dict[str, Any], depth: int) -
     n, floors = int(counts.ranks.sum()), _floors(counts, depth)
     detail = _detail(counts) | told
     if n == 0:
-        return measured_above(floors, None, 0, None, detail, "no labelled queries")
+        return measured_above(floors, None, 0, None, detail, "labelled queries")
     value = float(counts.ranks @ worth) / n
     variance = max(0.0, float(counts.ranks @ worth**2) / n - value**2) / max(1, n - 1)
     sums, rows = counts.by_group @ worth, counts.by_group.sum(axis=1)
@@ -88,7 +88,7 @@ def _recall(counts: RankCounts, k: int) -> Outcome:
     n, floors = int(counts.ranks.sum()), _floors(counts, k)
     detail = _detail(counts) | {"k": k}
     if n == 0:
-        return measured_above(floors, None, 0, None, detail, "no labelled queries")
+        return measured_above(floors, None, 0, None, detail, "labelled queries")
     hits = counts.by_group[:, 1 : k + 1].sum(axis=1)
     limits = share_limits(hits, counts.by_group.sum(axis=1))
     return measured_above(floors, int(hits.sum()) / n, n, limits.both, detail | limits.as_detail())

@@ -115,7 +115,7 @@ def _mae(counts: RegressionCounts) -> Outcome:
         # The median is the best constant; its mean absolute error is at most the deviation.
         detail["best_constant_at_most"] = spread
     if value is None:
-        return _printed(None, 0, None, detail, "no labelled rows")
+        return _printed(None, 0, None, detail, "labelled rows")
     variance = max(0.0, total.squared_error / total.n - value**2) / max(1, total.n - 1)
     sums, rows = _by_group(counts, lambda group: group.absolute_error)
     return _printed(value, total.n, mean_limits(value, sums, rows, variance), detail, "")
@@ -132,7 +132,7 @@ def _rmse(counts: RegressionCounts) -> Outcome:
     total, value = counts.total, counts.total.rmse
     detail: dict[str, Any] = {"clipped": total.clipped, "best_constant": _spread(total)}
     if value is None:
-        return _printed(None, 0, None, {"clipped": total.clipped}, "no labelled rows")
+        return _printed(None, 0, None, {"clipped": total.clipped}, "labelled rows")
     limits = ratio_limits(value, _without_each(counts, lambda sums: sums.rmse))
     return _printed(value, total.n, limits, detail, "")
 
@@ -141,7 +141,7 @@ def _mean_error(counts: RegressionCounts) -> Outcome:
     total, value = counts.total, mean_error(counts.total)
     detail: dict[str, Any] = {"clipped": total.clipped, "best_constant": 0.0}
     if value is None:
-        return _printed(None, 0, None, {"clipped": total.clipped}, "no labelled rows")
+        return _printed(None, 0, None, {"clipped": total.clipped}, "labelled rows")
     variance = max(0.0, total.squared_error / total.n - value**2) / max(1, total.n - 1)
     limits = signed_mean_limits(value, *_by_group(counts, lambda group: group.error), variance)
     return _printed(value, total.n, limits, detail, "")
@@ -152,7 +152,7 @@ def _r2(counts: RegressionCounts) -> Outcome:
     total, value = counts.total, counts.total.r_squared
     detail: dict[str, Any] = {"clipped": total.clipped, "best_constant": 0.0}
     if value is None:
-        why = "no labelled rows" if total.n == 0 else "the labels do not vary"
+        why = "labelled rows" if total.n == 0 else "the labels do not vary"
         return _printed(None, total.n, None, {"clipped": total.clipped}, why)
     left = _without_each(counts, lambda sums: sums.r_squared)
     limits = ratio_limits(1 - value, 1 - left)
@@ -186,7 +186,7 @@ def _mape(relative: RelativeCounts) -> Outcome:
         "excluded": held.zeros, "clipped": held.clipped, "best_constant_unknown": _NO_CONSTANT,
     }  # fmt: skip
     if held.mape is None:
-        why = "all labels are 0" if held.zeros else _NOT_COUNTED
+        why = "labels that are not 0" if held.zeros else _NOT_COUNTED
         return _printed(None, 0, None, detail, why)
     left = [(held - group).mape for group in relative.by_group if group.n > group.zeros]
     defined = np.array([np.nan if value is None else value for value in left], np.float64)

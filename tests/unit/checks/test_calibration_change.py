@@ -97,7 +97,7 @@ def test_too_few_on_either_side_is_said_which():
             assert (outcome.n, outcome.needed, outcome.reason) == (300, 500, reason)
     for outcome in calibration_change(enough, binary([], [])).values():
         assert isinstance(outcome, TooFew)
-        assert outcome.reason == "no labels after"
+        assert outcome.reason == "labels after"
     one_class = binary(np.full(600, 0.4), np.zeros(600, int))
     for outcome in calibration_change(enough, one_class).values():
         assert isinstance(outcome, TooFew)
