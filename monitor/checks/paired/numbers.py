@@ -23,9 +23,8 @@ class Tolerance:
 
     def allowed(self, reference: Floats) -> Floats:
         """The largest difference allowed beside each reference value, float64[n]."""
-        size = np.where(np.isfinite(reference), np.abs(reference), 0.0)
         with np.errstate(over="ignore"):  # an allowance beyond every double allows everything
-            return np.asarray(self.absolute + self.relative * size)
+            return np.asarray(self.absolute + self.relative * _size(reference))
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def number_difference(
     gap[finite] = _gap(reference[finite], second[finite])
     missing = np.isnan(reference) & np.isnan(second)
     one = ~finite & ~same & ~missing
-    beyond = one | (finite & (gap > np.where(np.isnan(allowed), 0.0, allowed)))
+    beyond = one | (finite & (gap > _limit(allowed, reference, second)))
     return NumberDifference(
         n=int((finite | (same & ~finite)).sum()),
         both_missing=int(missing.sum()),
@@ -101,7 +100,7 @@ def within(reference: Floats, second: Floats, tolerance: Tolerance) -> Flags:
     """Whether each pair is in tolerance, bool[n]; two missing numbers are."""
     finite = np.isfinite(reference) & np.isfinite(second)
     gap = _gap(np.where(finite, reference, 0.0), np.where(finite, second, 0.0))
-    near = finite & (gap <= tolerance.allowed(reference))
+    near = finite & (gap <= _limit(tolerance.allowed(reference), reference, second))
     both_missing = np.isnan(reference) & np.isnan(second)
     return np.asarray(near | (reference == second) | both_missing)
 
@@ -110,6 +109,22 @@ def _gap(reference: Floats, second: Floats) -> Floats:
     """|second - reference| of finite numbers, at most the largest double."""
     with np.errstate(over="ignore"):
         return np.minimum(np.abs(second - reference), np.finfo(np.float64).max)
+
+
+def _limit(allowed: Floats, reference: Floats, second: Floats) -> Floats:
+    """The allowed difference, with the half steps that both numbers were rounded by on top.
+
+    0.51 is within 0.01 of 0.5, though as doubles they are a little further apart. An allowance of 0
+    stays 0.
+    """
+    largest = np.maximum(_size(reference), _size(second))
+    most = float(np.finfo(np.float64).max) / 2
+    step = np.spacing(np.minimum(largest, most))
+    return np.asarray(np.where(allowed > 0, allowed + step, 0.0))
+
+
+def _size(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), np.abs(values), 0.0)
 
 
 def _largest(values: Floats) -> float | None:

@@ -19,7 +19,7 @@ from monitor.windows import Grain, Window
 
 SLACK = timedelta(minutes=10)
 """How much later (or earlier) than its live request a shadow request may be logged."""
-MOST_ROWS = 2_000_000
+MOST_ROWS = 1_000_000
 _HOURS_AT_ONCE = 24
 
 
@@ -59,7 +59,7 @@ class Pairs:
 def read_pairs(context: JobContext, leg: str, window: Window) -> Pairs:
     """All pairs whose live request lies in the window.
 
-    Raises TooManyRequests above two million shadow requests.
+    Raises TooManyRequests above a million shadow requests.
     """
     wide = Window(window.start - SLACK, window.end + SLACK)
     shadow = _read(context, leg, wide, None)

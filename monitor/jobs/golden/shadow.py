@@ -184,7 +184,11 @@ def compare_shadow(
 
 def _outcomes(live: Answers, shadow: Answers) -> tuple[tuple[str, str, int], ...]:
     """How pairs ended otherwise than alike: (live, shadow, pairs), the commonest first."""
-    names = [[RequestOutcome(int(o)).name.lower() for o in side.outcome] for side in (live, shadow)]
+    apart = np.flatnonzero(live.outcome != shadow.outcome)
+    names = [
+        [RequestOutcome(int(side.outcome[place])).name.lower() for place in apart]
+        for side in (live, shadow)
+    ]
     return agreement(names[0], names[1]).swaps
 
 
