@@ -417,11 +417,11 @@ def test_every_check_gives_sound_outcomes_under_registered_names(method, kind, e
             rate = (check, name) == ("serving", "request_rate")
             assert isinstance(outcome, Measured if rate else TooFew), (check, name)
     if not empty:
-        # Incidents, the label feed, golden sets and shadow pairs are told by jobs and commands, from
-        # more than the counts of a window.
+        # Incidents, the label feed, estimates, golden sets and shadow pairs are told by jobs and
+        # commands, from more than the counts of a window.
         elsewhere = (
             *(CheckName.DRIFT, CheckName.INCIDENT, CheckName.LABEL_FEED),
-            *(CheckName.GOLDEN, CheckName.SHADOW),
+            *(CheckName.GOLDEN, CheckName.SHADOW, CheckName.ESTIMATE),
         )
         registered = {(e.check, e.method) for e in CHECKS if e.check not in elsewhere}
         assert set(outcomes) == registered
