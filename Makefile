@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: demo test lint types imports check bench bench-alarms clean
+.PHONY: demo test lint types imports check bench bench-alarms bench-labels clean
 
 # The stamp is newer than the lock file exactly when the environment is up to date.
 .venv: .venv/stamp
@@ -41,6 +41,9 @@ bench: .venv
 bench-alarms: .venv
 	$(BIN)/python -m benchmarks.alarm_speed
 	$(BIN)/python -m benchmarks.alarms $(ARGS)
+
+bench-labels: .venv
+	$(BIN)/python -m benchmarks.labels $(ARGS)
 
 clean:
 	rm -rf .venv .benchvenvs .mypy_cache .ruff_cache .pytest_cache

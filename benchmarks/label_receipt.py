@@ -48,7 +48,7 @@ def encode(place: Workspace, labels: pa.Table, size: int) -> LabelMaterial:
         if batch.rejections:
             raise AssertionError(f"a benchmark label was rejected: {batch.rejections[0]}")
         raw.append(batch.table)
-    lines = tuple(_lines(table) for table in tables)
+    lines = tuple(label_lines(table) for table in tables)
     n = labels.num_rows
     return LabelMaterial(tuple(raw), arrow_bodies(tables), Bodies(NDJSON, lines, n, n))
 
@@ -121,7 +121,8 @@ def empty_labels(place: Workspace) -> None:
     place.settle("label")
 
 
-def _lines(table: pa.Table) -> bytes:
+def label_lines(table: pa.Table) -> bytes:
+    """Labels as newline-delimited JSON."""
     ids = table["request_id"].to_pylist()
     truths = ["true" if value else "false" for value in table["value"].to_pylist()]
     times = pc.strftime(table["observed_at"], "%Y-%m-%dT%H:%M:%SZ").to_pylist()

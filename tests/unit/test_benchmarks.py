@@ -9,13 +9,14 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from benchmarks import drift, intake
+from benchmarks import drift, intake, labels
 from benchmarks.bodies import arrow_bodies, ndjson_bodies, sliced, with_repeats
 from benchmarks.data import (
     CATEGORIES,
@@ -25,7 +26,18 @@ from benchmarks.data import (
     make_columns,
     request_ids,
 )
-from benchmarks.processes import cpu_seconds, family, parent
+from benchmarks.label_material import (
+    DELAY,
+    MOST_EXTRA,
+    Month,
+    corrections,
+    labelled_contract,
+    make_labels,
+    make_requests,
+    served_by,
+)
+from benchmarks.label_receipt import label_lines
+from benchmarks.processes import MemoryWatch, cpu_seconds, family, parent, peak_megabytes
 from benchmarks.stored_rows import with_envelope
 from benchmarks.table import Bar, bars_json, plain, show_bars, write_json, written
 from benchmarks.timing import Results, Run, Spread, alternate
@@ -132,7 +144,23 @@ def test_command_line_of_intake() -> None:
     assert intake.parse(["--batches", "1"]).batches == 2
 
 
-@pytest.mark.parametrize("module", [drift, intake])
+def test_command_line_of_labels() -> None:
+    plain_run = labels.parse([], datetime(2026, 3, 1, 5, tzinfo=UTC))
+    assert (plain_run.month.labelled, plain_run.rounds, plain_run.body_labels) == (
+        999_990, 3, 10_000,
+    )  # fmt: skip
+    assert plain_run.month.end + DELAY + MOST_EXTRA < datetime(2026, 3, 1, tzinfo=UTC)
+    smoke = labels.parse(["--smoke", "--json", "out.json"])
+    assert (smoke.month.labelled, smoke.rounds, smoke.json) == (15_000, 1, Path("out.json"))
+
+
+def test_too_few_labels_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        labels.parse(["--rows", "2999"])
+    assert "--rows is at least 3000" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", [drift, intake, labels])
 def test_no_rounds_are_refused(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         module.parse(["--rounds", "0"])
@@ -196,3 +224,70 @@ def test_a_process_that_ended_has_no_parent_and_used_nothing() -> None:
     beyond_every_limit = 1 << 22
     assert parent(beyond_every_limit) is None
     assert cpu_seconds([beyond_every_limit]) == 0
+
+
+def pairs(table: pa.Table, name: str) -> list[tuple[str, Any]]:
+    """Request id and another column, row by row."""
+    return list(zip(table["request_id"].to_pylist(), table[name].to_pylist(), strict=True))
+
+
+def test_every_request_of_the_month_gets_a_label_a_month_later() -> None:
+    month = Month(START, days=30, a_day=20)
+    requests = make_requests(month, [7, 8, 9])
+    assert (requests.num_rows, month.labelled) == (640, 600)
+    made = make_labels(requests, month)
+    sent_at = dict(pairs(requests, "event_time"))
+    observed = made["observed_at"].to_pylist()
+    assert observed == sorted(observed)
+    assert len(set(made["request_id"].to_pylist())) == 600
+    for name, moment in zip(made["request_id"].to_pylist(), observed, strict=True):
+        assert START <= sent_at[name] < month.end
+        assert DELAY <= moment - sent_at[name] <= DELAY + MOST_EXTRA
+
+
+def test_deployments_follow_each_other_with_a_canary() -> None:
+    served = served_by(30_000, [7, 8, 9])
+    for third, number in enumerate([7, 8, 9]):
+        mine = served[third * 10_000 : (third + 1) * 10_000]
+        assert 0.88 < (mine == number).mean() < (0.92 if number < 9 else 1.1)
+        assert set(mine) == {number, min(number + 1, 9)}
+
+
+def test_corrections_turn_labels_of_one_day_and_come_last() -> None:
+    month = Month(START, days=30, a_day=50)
+    requests = make_requests(month, [7])
+    first = make_labels(requests, month)
+    wrong = corrections(requests, month, day=9, share=0.01)
+    known = dict(pairs(first, "value"))
+    assert wrong.num_rows == 15
+    assert wrong["request_id"].to_pylist() == requests["request_id"].to_pylist()[500:515]
+    for name, value in pairs(wrong, "value"):
+        assert value is not known[name]
+    assert min(wrong["observed_at"].to_pylist()) > max(first["observed_at"].to_pylist())
+
+
+def test_lines_say_what_the_table_says() -> None:
+    month = Month(START, days=30, a_day=4)
+    made = make_labels(make_requests(month, [7]), month)
+    records = [json.loads(line) for line in label_lines(made).splitlines()]
+    assert [record["request_id"] for record in records] == made["request_id"].to_pylist()
+    assert [record["value"] for record in records] == made["value"].to_pylist()
+    for record, moment in zip(records, made["observed_at"].to_pylist(), strict=True):
+        assert datetime.fromisoformat(record["observed_at"]) == moment
+
+
+def test_the_labelled_contract_has_a_label_and_a_segment() -> None:
+    contract = labelled_contract()
+    assert contract.columns == benchmark_contract().columns
+    assert contract.label is not None
+    assert contract.label.max_age > DELAY + MOST_EXTRA
+    assert len(contract.segments) == 1
+
+
+def test_the_memory_high_water_of_a_stretch_is_told() -> None:
+    watch = MemoryWatch()
+    held = np.ones(40 << 17)  # 40 MB, touched
+    assert 30 < watch.peak() < 400
+    del held
+    assert watch.peak() > 30
+    assert peak_megabytes([os.getpid()]) > 30
