@@ -9,6 +9,7 @@ from dashboards import charts, findings, kit, words
 from dashboards.as_of import choose_known_by
 from dashboards.calibration_view import draw_calibration
 from dashboards.drift_view import draw_drift
+from dashboards.estimate_view import draw_estimates
 from dashboards.frame import Frame, begin, chosen_range, number_parameter, parameter
 from dashboards.golden_view import draw_golden
 from dashboards.pick import pick_model
@@ -208,6 +209,7 @@ def render() -> None:
     happened = frame.ask(marks, model.name, model.id, window)
     draw_traffic(frame, model, window, happened)
     draw_quality(frame, model, window, happened)
+    draw_estimates(frame, model, window)
     draw_calibration(frame, model, window)
     draw_signals(frame, model, window, happened)
     draw_promise(frame, model)
