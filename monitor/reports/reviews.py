@@ -16,6 +16,9 @@ from monitor.store.reviews import Draw, draws
 from monitor.store.tables import model, review_draw
 from monitor.windows import Window
 
+AGREEMENT = ("agreement", "kappa", "alpha", "ac1")
+"""Measures of agreement in the order in which they are told."""
+
 
 @dataclass(frozen=True)
 class Number:
@@ -171,7 +174,11 @@ def _signal(name: str, kept: Mapping[str, Any]) -> SignalResult:
         method=kept["method"],
         unit=kept["unit"],
         estimate=Number.of(kept["estimate"]),
-        agreement={kind: Number.of(one) for kind, one in kept["agreement"].items()},
+        agreement={
+            kind: Number.of(kept["agreement"][kind])
+            for kind in AGREEMENT
+            if kind in kept["agreement"]
+        },
         kappa_misleads=bool(kept["kappa_misleads"]),
         by_rater=kept["by_rater"],
         strata=kept["strata"],

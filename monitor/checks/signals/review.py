@@ -80,7 +80,7 @@ def _estimate(sample: ReviewSample, rated: np.ndarray, values: Floats) -> Estima
     return weighted_mean(values, sample.probability[rated], float(rated.mean()))
 
 
-def agreement(signal: Signal, ratings: Ratings) -> dict[str, Outcome]:
+def agreement(signal: Signal, ratings: Ratings, rng: np.random.Generator) -> dict[str, Outcome]:
     """`agreement` (share of equal answers), `kappa`, `alpha` and, for categories, `ac1`.
 
     Of items that two people rated, in the order of the raters' names. Kappa is Cohen's where it is
@@ -100,12 +100,12 @@ def agreement(signal: Signal, ratings: Ratings) -> dict[str, Outcome]:
     found: dict[str, Outcome] = {"agreement": Measured(same / n, n, low, high, LEVEL)}
     two = len({name for one in pairs for name, _ in one}) == 2
     if two:
-        found["kappa"] = _told(with_limits(table, apart, kappa), n)
+        found["kappa"] = _told(with_limits(table, apart, kappa, rng), n)
     else:
         found["kappa"] = TooFew(0, 1, "pair of raters for all items; see alpha")
-    found["alpha"] = _told(with_limits(table, apart, alpha_of_pairs), n)
+    found["alpha"] = _told(with_limits(table, apart, alpha_of_pairs, rng), n)
     if signal.scale is None:
-        found["ac1"] = _told(with_limits(table, apart, ac1), n)
+        found["ac1"] = _told(with_limits(table, apart, ac1, rng), n)
     return found
 
 

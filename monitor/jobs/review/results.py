@@ -36,7 +36,12 @@ def results_of(
     sample = _sample(made, items)
     return {
         "progress": _progress(items, ratings, len(signals)),
-        "signals": {one.name: _of_signal(one, sample, items, ratings) for one in signals},
+        "signals": {
+            one.name: _of_signal(
+                one, sample, items, ratings, np.random.default_rng(made.plan["seed"])
+            )
+            for one in signals
+        },
     }
 
 
@@ -78,7 +83,11 @@ def _progress(
 
 
 def _of_signal(
-    signal: Signal, sample: ReviewSample, items: Sequence[Item], ratings: Sequence[StoredRating]
+    signal: Signal,
+    sample: ReviewSample,
+    items: Sequence[Item],
+    ratings: Sequence[StoredRating],
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
     by_item: dict[int, dict[str, float]] = {item.place: {} for item in items}
     words: dict[tuple[int, str], float | str] = {}
@@ -94,7 +103,9 @@ def _of_signal(
         "unit": UNITS[signal.kind],
         "kind": signal.kind.value,
         "estimate": outcome_json(estimate(signal, sample, answers)),
-        "agreement": {name: outcome_json(one) for name, one in agreement(signal, answers).items()},
+        "agreement": {
+            name: outcome_json(one) for name, one in agreement(signal, answers, rng).items()
+        },
         "kappa_misleads": kappa_misleads(answers),
         "by_rater": _by_rater(answers),
         "strata": _by_stratum(items, answers),
