@@ -1,4 +1,4 @@
-"""Charts of cells: columns by time, values by cell, scores by group, violations by day.
+"""Charts of cells: columns by time, values by cell, violations by day.
 
 The rules of `charts` hold: names from outside are values, times are wall-clock times.
 """
@@ -117,33 +117,6 @@ def distribution(frame: pd.DataFrame) -> Any:
         .encode(x=alt.X("baseline:Q", axis=axis), color=alt.Color("kind:N", scale=kinds))
     )
     return alt.layer(bars, strokes).properties(height=26 * len(order) + 90)
-
-
-def reliability(frame: pd.DataFrame) -> Any:
-    """Observed share over mean score a cell with its interval, and the line where both are equal.
-
-    `frame` has `mean_score`, `observed`, `low`, `high`, `n`.
-    """
-    line = pd.DataFrame({"score": [0.0, 1.0], "observed": [0.0, 1.0]})
-    shown = frame.rename(columns={"mean_score": "score"}).assign(rows=frame["n"].map(words.whole))
-    x = alt.X("score:Q", title="mean score", scale=alt.Scale(domain=[0, 1]))
-    y = alt.Y("observed:Q", title="observed share", scale=alt.Scale(domain=[0, 1]))
-    diagonal = alt.Chart(line).mark_line(color=charts.QUIET, strokeDash=[4, 4]).encode(x=x, y=y)
-    base = alt.Chart(shown).encode(
-        x=x,
-        tooltip=[
-            alt.Tooltip("score:Q", title="mean score", format=".3f"),
-            alt.Tooltip("observed:Q", title="observed", format=".3f"),
-            alt.Tooltip("low:Q", title="from", format=".3f"),
-            alt.Tooltip("high:Q", title="to", format=".3f"),
-            alt.Tooltip("rows:N", title="labels"),
-        ],
-    )
-    spread = base.mark_rule(color=charts.CURRENT, strokeWidth=2).encode(
-        y=alt.Y("low:Q", title="observed share"), y2="high:Q"
-    )
-    points = base.mark_point(color=charts.CURRENT, filled=True, size=55).encode(y=y)
-    return alt.layer(diagonal, spread, points).properties(height=charts.HEIGHT)
 
 
 def violation_bars(frame: pd.DataFrame) -> Any:

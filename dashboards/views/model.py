@@ -14,6 +14,7 @@ from dashboards.frame import Frame, begin, chosen_range, number_parameter, param
 from dashboards.golden_view import draw_golden
 from dashboards.pick import pick_model
 from dashboards.promise_view import draw_promise
+from dashboards.quality_view import draw_quality
 from dashboards.signals_view import draw_signals
 from monitor.reports.measurements import Filter, measurement_page
 from monitor.reports.model import Mark, marks, newest_moment, traffic
@@ -21,14 +22,9 @@ from monitor.reports.models import ModelFacts, deployments
 from monitor.reports.series import Series, series
 from monitor.windows import Window
 
-QUALITY = (
-    *("auc", "accuracy", "precision", "recall", "f1", "brier", "log_loss"),
-    *("mae", "rmse", "r2", "mean_error", "label_coverage"),
-)
 RATES = ("error_rate", "abstention_rate")
 PERCENTILES = ("p50", "p95", "p99")
 SERVED_ROLES = ("timing", "count", "cost")
-FIRST_SHOWN = ("auc", "accuracy", "mae", "rmse")
 
 
 def draw_facts(frame: Frame, model: ModelFacts) -> None:
@@ -95,42 +91,6 @@ def _newest_share(rates: Series, method: str, name: str) -> None:
         st.metric(name, words.number(float(found["value"].iloc[-1]), "share"), width=180)
 
 
-def draw_quality(
-    frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]
-) -> None:
-    """Quality by the time of the prediction, with intervals, never by when the label came."""
-    st.subheader("Quality")
-    if model.label is None:
-        kit.empty(
-            "This model has no label",
-            "Declare a label in the contract and send labels; then quality can be measured.",
-        )
-        return
-    wanted = Filter(checks=("quality",), scale=st.session_state.get("quality_scale"))
-    found = frame.ask(series, model.id, window, wanted)
-    kit.scale_choice(found, "quality_scale")
-    remedy = "It needs 50 labels and 5 events a window: wait for labels, or choose more days."
-    if not kit.series_state(found, "quality", remedy):
-        return
-    there = [name for name in QUALITY if not found.of(name).empty]
-    there += sorted(set(found.shown["method"]) - set(there))
-    first = next((name for name in FIRST_SHOWN if name in there), there[0])
-    method = st.selectbox(
-        "Measure", there, index=there.index(first), format_func=_measure_name, key="quality"
-    )
-    chosen = found.of(method)
-    unit = str(chosen["unit"].iloc[-1])
-    rows = charts.line_frame(chosen, frame.zone, "deployments")
-    chart = charts.lines(rows, _measure_name(method), unit=unit, marks=happened, zone=frame.zone)
-    newest = rows.iloc[-1]
-    description = (
-        f"{_measure_name(method)} by window of the prediction; newest {newest['when']}:"
-        f" {newest['text']}."
-    )
-    st.caption(words.escape(description))
-    charts.draw(chart, description, _told(rows), "quality_chart")
-
-
 def draw_latency(frame: Frame, model: ModelFacts, window: Window) -> None:
     """Percentiles of one timing, count or cost; each is of its own window, none is averaged."""
     st.subheader("Latency and other measures of serving")
@@ -154,11 +114,6 @@ def draw_latency(frame: Frame, model: ModelFacts, window: Window) -> None:
     told = "; ".join(f"{name} {text}" for name, text in newest.items())
     description = f"Percentiles of {column} of all deployments together; newest: {told}."
     charts.draw(chart, description, _told(rows), "latency")
-
-
-def _measure_name(method: str) -> str:
-    upper = {"auc": "AUC", "f1": "F1", "mae": "MAE", "rmse": "RMSE", "r2": "R²"}
-    return upper.get(method, method.replace("_", " ").capitalize())
 
 
 def _told(rows: pd.DataFrame) -> pd.DataFrame:

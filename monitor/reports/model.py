@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import pandas as pd
 import sqlalchemy as sa
@@ -114,12 +112,6 @@ def newest_with_detail(
         if kept is None or (measured and kept.state is not MeasurementState.MEASURED):
             newest[row.deployment_ids] = row
     return tuple(newest.values())
-
-
-def reliability_table(detail: Mapping[str, Any]) -> pd.DataFrame:
-    """The filled groups of a reliability table: `n`, `mean_score`, `observed`, `low`, `high`."""
-    rows = [row for row in detail.get("table") or () if row["n"]]
-    return pd.DataFrame(rows, columns=["n", "mean_score", "observed", "low", "high"])
 
 
 def _labelled(
