@@ -12,6 +12,7 @@ import pandas as pd
 
 from dashboards import charts, words
 
+TICKS = [-1000, -100, -10, -1, 0, 1, 10, 100, 1000]
 SHARED, ALONE = "same slice at the same time on both sides", "without a counterpart"
 VERDICT_COLOURS = {
     "better": "#2e9e6b",
@@ -94,13 +95,17 @@ def differences(frame: pd.DataFrame) -> Any:
         alt.Tooltip("text:N", title="b - a"),
         alt.Tooltip("verdict:N"),
     ]
+    scale = alt.Scale(type="symlog", constant=1)
+    axis = alt.Axis(values=TICKS, format="~s")
     band = pd.DataFrame({"from": [-1.0], "to": [1.0]})
-    title = "b − a in units of ε; between the lines it doesn't matter"
+    title = (
+        "b − a in units of ε (grey: too small to matter; evenly spaced up to 1, logarithmic beyond)"
+    )
     base = alt.Chart(shown).encode(y=y, tooltip=tooltip)
     return alt.layer(
         alt.Chart(band).mark_rect(opacity=0.12, color=charts.QUIET).encode(x="from:Q", x2="to:Q"),
         base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", title=title), x2="high:Q", color=colour
+            x=alt.X("low:Q", title=title, scale=scale, axis=axis), x2="high:Q", color=colour
         ),
         base.mark_point(size=70, filled=True, opacity=1).encode(x="value:Q", color=colour),
         base.mark_point(size=50, filled=False, color=charts.QUIET).encode(x="crude:Q"),

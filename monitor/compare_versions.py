@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
@@ -39,7 +39,7 @@ from monitor.store.profile_rows import segments
 from monitor.windows import Grain, Window
 
 ALL_REQUESTS = "all requests"
-LONGEST = timedelta(days=3660)
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def _both_served(
     connection: Connection, model: ModelContext, wanted: Wanted, now: datetime
 ) -> Window:
     """From the first to the last UTC day on which both sides served; else all days of either."""
-    everything = Window(now - LONGEST, now)
+    everything = Window(BEGINNING, now + Grain.DAY.length)
     traffic = Traffic(
         model.project_id, model.model_id, wanted.leg, (*wanted.a, *wanted.b), everything
     )

@@ -4,6 +4,7 @@ which is better."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
@@ -69,7 +70,9 @@ def first_sides(served: Sequence[DeploymentFacts], stored: Sequence[ComparisonFa
     """Those compared last, else the two deployments that began last."""
     if stored:
         return stored[0].a, stored[0].b
-    return (served[-2].id,), (served[-1].id,)
+    never = datetime.min.replace(tzinfo=UTC)
+    began = sorted(served, key=lambda one: (one.first_request or never, one.id))
+    return (began[-2].id,), (began[-1].id,)
 
 
 def chosen_comparison(frame: Frame, model: ModelFacts, sides: Sides) -> ComparisonFacts | None:
@@ -149,6 +152,7 @@ def draw_metrics(result: Mapping[str, Any], place: int) -> None:
     """Differences as a chart in units of ε, and every number as a table."""
     frame = metric_frame(result)
     table = pd.DataFrame([_told(row) for row in frame.to_dict("records")])
+    kit.table(table, "Every metric: crude and adjusted values of a and b, difference, verdict")
     drawable = frame["difference"].notna() & (frame["epsilon"].fillna(0) > 0)
     if drawable.any():
         said = "; ".join(
@@ -158,7 +162,6 @@ def draw_metrics(result: Mapping[str, Any], place: int) -> None:
         description = f"Adjusted differences b − a in units of ε, with 95 % intervals: {said}."
         st.caption("Filled: adjusted, with its 95 % interval. Hollow: crude, for comparison.")
         charts.draw(compare_charts.differences(frame), description, table, f"differences:{place}")
-    kit.table(table, "Every metric: crude and adjusted values of a and b, difference, verdict")
 
 
 def _told(row: Mapping[Any, Any]) -> dict[str, str]:

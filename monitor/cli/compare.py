@@ -27,6 +27,9 @@ from monitor.cli.common import (
 if TYPE_CHECKING:
     from monitor.reports.comparisons import ComparisonFacts
 
+HEADINGS = (
+    *("metric", "crude a → b", "adjusted a → b", "b - a", "95 % interval", "n a / b", "verdict"),
+)
 SIDE = "Deployments by name or number, or tags: blue,7 or precision=float16,runtime=onnx."
 
 
@@ -139,8 +142,14 @@ def _head(model: str, found: ComparisonFacts) -> list[str]:
         f"{plain(model)}: b ({plain(found.b_title)}) against a ({plain(found.a_title)}),"
         f" {found.window}, leg {plain(found.leg)}",
         f"Differs: {plain(found.differs)}",
-        f"Verdict: {found.verdict}. {plain(found.sentence)}",
+        f"Verdict: {_verdict(found)}",
     ]
+
+
+def _verdict(found: ComparisonFacts) -> str:
+    """The sentence, which may begin with the verdict's own word."""
+    named = found.sentence.lower().startswith(found.verdict)
+    return plain(found.sentence if named else f"{found.verdict}. {found.sentence}")
 
 
 def _print_result(result: Mapping[str, Any], *, several: bool) -> None:
@@ -163,7 +172,15 @@ def _print_result(result: Mapping[str, Any], *, several: bool) -> None:
     slices = [name.replace("_", " ") for name in names]
     print_table(slices, [[_count(row[name]) for name in names] for row in shared["slices"]])
     typer.echo("")
-    headings = ("metric", "crude a → b", "adjusted a → b", "b - a", "95 % interval", "n a / b", "verdict")
+    headings = (
+        "metric",
+        "crude a → b",
+        "adjusted a → b",
+        "b - a",
+        "95 % interval",
+        "n a / b",
+        "verdict",
+    )
     print_table(headings, [_row(line) for line in result["metrics"]])
     for one in result["canary"]:
         typer.echo(_canary_line(one))

@@ -86,7 +86,7 @@ def test_people_read_the_tags_first_then_the_verdict(run: Run, model: ModelConte
     told = ended.out.splitlines()
     assert told[0].startswith("credit: b (amber) against a (blue), 2024-05-01T00:00Z to")
     assert told[1].startswith("Differs: b differs from a in runtime (runtime_version 1.6 → 1.7);")
-    assert told[2].startswith("Verdict: confounded.")
+    assert told[2].startswith("Verdict: Confounded: b - a differs in: runtime, precision;")
     assert told[-1].endswith("by ada.")
     assert "crude a → b" in ended.out
     assert "city Köln" in ended.out
