@@ -20,6 +20,7 @@ from alerts.channels.registry import CHANNELS
 from alerts.config import read_alert_config
 from alerts.lifecycle import acknowledge, step
 from alerts.model import Labels, Reading, ReadingState
+from monitor.checks.calibration import calibration
 from monitor.contract import Column, Contract, Task
 from monitor.contract_quality import Label
 from monitor.deployment import Tags
@@ -45,9 +46,13 @@ from monitor.store.profile_rows import ProfileKey, StoredProfile, write_profiles
 from monitor.store.projects import ensure_project
 from monitor.windows import Grain, Window
 from tests.promise_seed import SeededPromise, seed_promise
+from tests.unit.checks.factories import binary
 
 TOLD_RULE = "deployment-contrast"
 PROJECT, EMPTY_PROJECT = "flights", "nothing-yet"
+CALIBRATION_UNITS = {
+    "debiased_error": "probability", "expected_error": "probability", "combined_test": "p_value",
+}  # fmt: skip
 MODEL, STALE_MODEL, SILENT_MODEL = "flight-delay", "bag-loss", "gate-choice"
 DAYS = 30
 ODD_NAMES = ("lat.deg", "x[0]", "温度", "with space", "num_of_items_*", "price $ net $")
@@ -178,6 +183,9 @@ class _Seeder:
         self, connection: Connection, project_id: int, now: datetime, rng: np.random.Generator
     ) -> None:
         self.connection, self.project_id, self.now, self.rng = connection, project_id, now, rng
+        score = np.random.default_rng(5).beta(2, 3, 1_200)  # scores that are 0.05 too high
+        came_true = np.random.default_rng(6).random(1_200) < score - 0.05
+        self.calibration = calibration(binary(score, came_true.astype(int)))
         last = Window.holding(now, Grain.HOUR).start
         first = Window.holding(last, Grain.DAY).start - timedelta(days=DAYS - 1)
         self.window = Window(first, last)
@@ -362,18 +370,12 @@ class _Seeder:
         )  # fmt: skip
         for method in ("auc", "accuracy"):
             yield made("quality", method, quality, "share", worse="lower_is_worse")
-        table = [
-            {"n": 120, "mean_score": 0.05 + 0.1 * i, "observed": min(0.98, 0.07 + 0.1 * i),
-             "low": max(0.0, 0.02 + 0.1 * i), "high": min(1.0, 0.14 + 0.1 * i)}
-            for i in range(10)
-        ]  # fmt: skip
-        table.append({"n": 0, "mean_score": None, "observed": None, "low": None, "high": None})
         error = 0.02 + 0.001 * place
-        calibrated: Outcome = TooFew(12, 500, "labels") if late else Measured(
-            error, 1200, max(0.0, error - 0.01), error + 0.01, 0.95, detail={"table": table}
-        )  # fmt: skip
-        yield made("calibration", "debiased_error", calibrated, "probability")
-        yield made("calibration", "expected_error", calibrated, "probability")
+        for method, unit in CALIBRATION_UNITS.items():
+            calibrated: Outcome = TooFew(12, 500, "labels") if late else self.calibration[method]
+            if isinstance(calibrated, Measured) and method == "debiased_error":
+                calibrated = replace(calibrated, value=error, low=error - 0.01, high=error + 0.01)
+            yield made("calibration", method, calibrated, unit)
         for method, usual in (("p50", 12.0), ("p95", 41.0), ("p99", 90.0)):
             value = usual * (1 + wobble(0, 0.05))
             latency = Measured(value, 1200, value * 0.95, value * 1.05, 0.95)
