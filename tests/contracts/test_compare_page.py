@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy.engine import Engine
 
+from dashboards import data
 from monitor.compare_versions import Wanted
 from monitor.jobs.comparison.compare_deployments import compare_deployments
 from monitor.jobs.run import Runner
@@ -49,6 +50,7 @@ def test_it_is_picked_made_and_shown(
 
     wanted = Wanted((BLUE,), (GREEN,))
     compare_deployments(engine, model, wanted, by=HOSTILE, now=START)
+    data.forget()  # answers are kept for some seconds
     stored = run_page(database_url, monkeypatch, "compare", **HERE)
     text = all_text(stored)
     assert "b is better" in text
