@@ -12,6 +12,7 @@ import typer
 
 from monitor.cli.common import (
     AsJson,
+    AsOf,
     By,
     KnownProject,
     find_context,
@@ -20,6 +21,7 @@ from monitor.cli.common import (
     open_database,
     print_json,
     print_table,
+    read_as_of,
     read_text_file,
     settings_with_database,
 )
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from monitor.store.models import ModelContext
 
 FOUND = 1
+MOST_RUNS = 100
 app = typer.Typer(
     help="Replay chosen inputs against a model server and judge its answers.", no_args_is_help=True
 )
@@ -239,6 +242,36 @@ def judge(
             print_judged(one, run)
     if any(one.verdict != PASSED for one in judged):
         raise typer.Exit(FOUND)
+
+
+@app.command()
+def runs(
+    model: Annotated[str, typer.Argument(help="The model's name.", show_default=False)],
+    as_of: AsOf = None,
+    project: KnownProject = "default",
+    as_json: AsJson = False,
+) -> None:
+    """List the newest verdicts on golden sets and shadow pairs, at most 100.
+
+    With --as-of only those that were known then.
+    """
+    from monitor.cli.golden_words import run_facts, run_row
+    from monitor.reports.golden import golden_runs
+
+    with open_database() as engine:
+        project_id = find_project(engine, project)
+        context = find_context(engine, project_id, model)
+        known_by = read_as_of(as_of, context.contract.time_zone)
+        page = golden_runs(engine, project_id, context.model_id, 1, known_by, MOST_RUNS)
+    if as_json:
+        print_json([run_facts(one) for one in page.rows])
+    elif not page.rows:
+        typer.echo("No verdict yet.")
+    else:
+        headings = ("judged", "set or leg", "deployment", "against", "verdict", "why", "by")
+        print_table(headings, [run_row(one) for one in page.rows])
+        if page.total > len(page.rows):
+            typer.echo(f"{page.total - len(page.rows):,} older ones are not shown.")
 
 
 @contextmanager

@@ -198,8 +198,7 @@ def wire_of(url: str, run: str, form: str, output: list[str] | None) -> Any:
     from monitor.jobs.golden.protocol import Wire, WireForm
 
     problems = []
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not _is_address(url):
         problems.append(
             Problem("--url", f"{url[:80]!r} is no address; write http://HOST:PORT/PATH")
         )
@@ -217,6 +216,17 @@ def wire_of(url: str, run: str, form: str, output: list[str] | None) -> Any:
         raise ConfigurationError("command", problems)
     renames = dict(each.split("=", 1) for each in output or ())
     return lambda context: Wire(WireForm(form), context.contract, renames)
+
+
+def _is_address(url: str) -> bool:
+    import httpx
+
+    try:
+        parsed, port = httpx.URL(url), urlsplit(url).port
+    except (httpx.InvalidURL, ValueError):
+        return False
+    plain = url.isprintable() and " " not in url
+    return parsed.scheme in ("http", "https") and bool(parsed.host) and plain and port != 0
 
 
 def read_headers(given: list[str] | None) -> dict[str, str]:

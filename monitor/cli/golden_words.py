@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from monitor.jobs.golden.judge_run import JudgedRun
     from monitor.jobs.golden.versus import Versus
     from monitor.measurement import Outcome
+    from monitor.reports.golden import RunFacts
     from monitor.store.golden import StoredSet
 
 MOST_FAILED = 20
@@ -93,10 +94,30 @@ def print_judged(judged: JudgedRun, run: str) -> None:
     if result.differences:
         typer.echo("\nDifferences from what was expected:")
         print_differences(dict(result.differences))
+    if (took := judged.to_json()["latency_median"]) is not None:
+        typer.echo(f"\nMedian time of an answer: {took:.4g} (in the timing column's unit).")
     if judged.versus is not None:
         _print_versus(judged, judged.versus)
     if judged.roll_back:
         typer.echo(f"\n{plain(judged.roll_back)}")
+
+
+def run_facts(one: RunFacts) -> dict[str, Any]:
+    """A stored verdict as JSON."""
+    return {
+        **vars(one),
+        "failed": [vars(case) for case in one.failed],
+        "columns": [vars(column) for column in one.columns],
+    }
+
+
+def run_row(one: RunFacts) -> tuple[Any, ...]:
+    """A stored verdict as a row of a table."""
+    why = f"{one.why}. {one.roll_back}" if one.roll_back else one.why
+    return (
+        *(one.known_at, one.subject, one.deployment, one.reference, one.verdict, why),
+        one.judged_by,
+    )
 
 
 def print_differences(found: dict[str, NumberDifference]) -> None:

@@ -17,7 +17,7 @@ from monitor.cli.common import (
     open_database,
     plain,
     print_json,
-    read_moment,
+    read_span,
 )
 from monitor.errors import ConfigurationError, Problem
 
@@ -86,14 +86,7 @@ def _window(model: ModelContext, text: str | None) -> Window:
         closed = datetime.now(UTC) - model.contract.lateness.profiles
         end = Window.holding(closed, Grain.HOUR).start
         return Window(end - timedelta(hours=24), end)
-    start, slash, end_text = text.partition("/")
-    if not slash:
-        told = f"{text[:60]!r} is not FROM/TO; write for example 2026-03-01/2026-03-08"
-        raise ConfigurationError("command", [Problem("--window", told)])
-    first, last = (read_moment(each, "--window", zone) for each in (start, end_text))
-    if not first < last:
-        raise ConfigurationError("command", [Problem("--window", "it ends before it begins")])
-    return Window(first, last)
+    return read_span(text, "--window", zone)
 
 
 def _tolerances(model: ModelContext, given: list[str] | None) -> dict[str, Tolerance]:

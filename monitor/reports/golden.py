@@ -71,6 +71,7 @@ def golden_runs(
     model_id: int,
     number: int = 1,
     known_by: datetime | None = None,
+    size: int = RUNS_A_PAGE,
 ) -> Page[RunFacts]:
     """A page of verdicts, newest first; with `known_by` only those known by then."""
     row = golden_run.c
@@ -83,9 +84,7 @@ def golden_runs(
         query = query.where(row.known_at <= known_by)
     with reading(engine, project_id) as connection:
         names = deployment_names(connection, project_id, model_id)
-        return fetch_page(
-            connection, query, number, lambda found: _facts(found, names), RUNS_A_PAGE
-        )
+        return fetch_page(connection, query, number, lambda found: _facts(found, names), size)
 
 
 def _facts(row: Any, names: Mapping[int, str]) -> RunFacts:

@@ -9,6 +9,7 @@ import pandas as pd
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from monitor.checks.registry import CheckName
 from monitor.measurement import MeasurementState
 from monitor.records import LIVE_LEG
 from monitor.reports.database import reading
@@ -56,7 +57,10 @@ def newest_moment(engine: Engine, project_id: int, model_id: int) -> datetime | 
         *live_all(),
     )
     ends = newest_windows(project_id)
-    measured = sa.select(sa.func.max(ends.c.window_end)).where(ends.c.model_id == model_id)
+    # A golden set may be replayed years after the traffic that the page is about.
+    measured = sa.select(sa.func.max(ends.c.window_end)).where(
+        ends.c.model_id == model_id, ends.c.check_name != CheckName.GOLDEN.value
+    )
     with reading(engine, project_id) as connection:
         hour = connection.scalar(profiled)
         window_end = connection.scalar(measured)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -53,3 +54,21 @@ def test_a_baseline_is_named_whatever_its_version():
     one = measured(1, baseline=7)
     assert labels(one, one)["baseline"] == "spring"
     assert "baseline" not in labels(measured(1), measured(1))
+
+
+def test_a_golden_set_is_about_its_deployment_whatever_the_run():
+    one = replace(
+        measured(3),
+        check="golden",
+        method="pass_rate",
+        subject=Subject((3,), "replay:n", 0, "core"),
+    )
+    found = labels(one, one)
+    assert (found["leg"], found["scope"], found["deployment"]) == ("replay", "one", "3")
+    assert found["column"] == "core"
+
+
+def test_a_shadow_pair_names_both_deployments():
+    one = replace(measured(3), check="shadow", subject=Subject((3, 1), "shadow:next", 0, ""))
+    found = labels(one, one)
+    assert (found["leg"], found["deployment"]) == ("shadow:next", "1+3")

@@ -70,23 +70,27 @@ def replay(
     counts = ReplayCounts()
     waiting: list[dict[str, Any]] = []
     last: datetime | None = None
-    for case, key in wanted.cases():
-        at = clock()
-        if last is not None and at <= last:
-            at = last + timedelta(microseconds=1)
-        last = at
-        reply = server.ask(key.request_id, case.inputs, frozenset(case.expected))
-        if not reply.reached and counts.sent == 0:
-            raise NothingAnswers(f"the model server can't be reached: {reply.reason}")
-        counts.add(reply.outcome)
-        waiting.append(_record(wanted, case, key, reply, at))
-        if len(waiting) >= ROWS_AT_ONCE:
+    try:
+        for case, key in wanted.cases():
+            last = _after(last, clock())
+            reply = server.ask(key.request_id, case.inputs, frozenset(case.expected))
+            if not reply.reached and counts.sent == 0:
+                raise NothingAnswers(f"the model server can't be reached: {reply.reason}")
+            counts.add(reply.outcome)
+            waiting.append(_record(wanted, case, key, reply, last))
+            if len(waiting) >= ROWS_AT_ONCE:
+                kept, waiting = waiting, []
+                keep(kept)
+            progress(counts.sent, wanted.size, case.id)
+    finally:  # an interrupted replay keeps what was answered
+        if waiting:
             keep(waiting)
-            waiting = []
-        progress(counts.sent, wanted.size, case.id)
-    if waiting:
-        keep(waiting)
     return counts
+
+
+def _after(last: datetime | None, now: datetime) -> datetime:
+    """Now, or a microsecond after the last request where the clock has not moved on."""
+    return now if last is None or now > last else last + timedelta(microseconds=1)
 
 
 def _record(

@@ -187,6 +187,38 @@ def test_a_planted_precision_fault_fails_and_names_whom_to_roll_back_to(
     assert "Roll back to deployment 1" in measured["pass_rate", "core"].detail["roll_back"]
 
 
+def test_verdicts_are_listed_as_known_on_a_day(run: Run, core: None):
+    assert run("golden", "runs", "credit").out == "No verdict yet.\n"
+    with model_server("float64", "coarse") as url:
+        replay(run, url, "coarse")
+    judged(run, "coarse")
+    (one,) = json.loads(run("golden", "runs", "credit", "--json").out)
+    assert (one["verdict"], one["subject"], one["deployment_id"]) == ("failed", "core@1", 1)
+    assert "none to roll back to" in run("golden", "runs", "credit").out
+    assert json.loads(run("golden", "runs", "credit", "--json", "--as-of", "2020-01-01").out) == []
+
+
+def test_answers_logged_by_somebody_else_are_judged_just_the_same(
+    run: Run, core: None, tmp_path: Path
+):
+    rows = [
+        {
+            "request_id": f"core@1/age-{age}#1", "event_time": "2026-11-01T00:00:00Z", "age": age,
+            "score": score_of(age), "decision": "yes" if score_of(age) >= 0.5 else "no",
+        }
+        for age in (20, 30, 40, 60, 70)
+    ]  # fmt: skip
+    rows.append(
+        {"request_id": "core@1/words#1", "event_time": "2026-11-01T00:00:00Z", "outcome": "refused"}
+    )
+    path = tmp_path / "own.ndjson"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    sent = run("import", path, "--model", "credit", "--leg", "replay:own", "--tag", "hardware=fpga")
+    assert sent.code == 0, sent.out
+    code, (found,) = judged(run, "own")
+    assert (code, found["passed_cases"], found["tags"]) == (0, 6, {"hardware": "fpga"})
+
+
 FAULTS = {
     "html": "failed (malformed answer: not readable as JSON",
     "nan": "malformed answer: score is not a number",
@@ -273,6 +305,8 @@ def test_two_groups_of_tags_are_confounded(run: Run, core: None):
     ("options", "told"),
     [
         (("--url", "localhost", "--run", "a b", "--format", "xml"), "3 problems"),
+        (("--url", "http://exa mple/", "--run", "a"), "is no address"),
+        (("--url", "http://host:99999/", "--run", "a"), "is no address"),
         (("--url", "http://127.0.0.1:1", "--run", "a"), "say what answers"),
         (("--url", "http://127.0.0.1:1", "--run", "a", "--deployment", "blue"), "no deployment"),
         (("--url", "http://127.0.0.1:1", "--run", "a", "--tag", "colour=x"), "unknown tag"),
