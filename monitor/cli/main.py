@@ -22,7 +22,7 @@ CANNOT_RUN = 2
 HELP = "Watches machine-learning models after deployment."
 MODULES = (
     *("contract", "baseline", "alerts", "incidents", "promise", "backtest"),
-    *("measurements", "compare"),
+    *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
     *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),

@@ -136,7 +136,7 @@ def change_text(value: float | None, unit: str) -> str:
 def level_text(value: float | None, unit: str) -> str:
     """A loss: an error rate in per cent, or a mean absolute error."""
     if value is None:
-        return "no rows"
+        return ""
     return f"{100 * value:.1f} %" if unit == "share" else f"{value:.4g}"
 
 
@@ -145,7 +145,7 @@ def _limits(found: Mapping[str, Any], unit: str) -> str:
     if low is None or high is None:
         return str(found.get("reason", ""))
     if unit == "ratio":
-        return f"{low:.0%} to {high:.0%}"
+        return f"{100 * low:.0f} % to {100 * high:.0f} %"
     return f"{change_text(low, unit)} to {change_text(high, unit)}"
 
 
@@ -169,7 +169,7 @@ def _column(one: Mapping[str, Any]) -> ColumnShare:
         value,
         share.get("low"),
         share.get("high"),
-        "too few rows" if value is None else f"{value:.0%}",
+        "too few rows" if value is None else f"{100 * value:.0f} %",
         _limits(share, "ratio"),
         f"{one['effective_rows']:,.0f}",
     )
@@ -183,7 +183,7 @@ def _segment(one: Mapping[str, Any], unit: str) -> SegmentRow:
         str(one["label"]),
         change_text(value, unit) if measured else "too few rows",
         _limits(found, unit),
-        f"{one['share_then']:.1%} then, {one['share_now']:.1%} now",
+        f"{100 * one['share_then']:.1f} % then, {100 * one['share_now']:.1f} % now",
         level_text(one["loss_then"], unit),
         level_text(one["loss_now"], unit),
     )

@@ -37,9 +37,9 @@ def column_sentences(found: OutputMoved, most: int = 3) -> tuple[str, ...]:
         if one.share.low is None or one.share.high is None or one.share.low <= 0:
             break
         told.append(
-            f"{one.share.value:.0%} of the change is consistent with the changed mix of"
-            f" {', '.join(one.columns)} (95 % interval {one.share.low:.0%} to"
-            f" {one.share.high:.0%})."
+            f"{_percent(one.share.value)} of the change is consistent with the changed mix of"
+            f" {', '.join(one.columns)} (95 % interval {_percent(one.share.low)} to"
+            f" {_percent(one.share.high)})."
         )
     return tuple(told)
 
@@ -52,8 +52,8 @@ def segment_sentence(first: SegmentShare, total: float) -> str | None:
     if contribution.value * total <= 0:
         return None
     return (
-        f"{first.label} carries {contribution.value / total:.0%} of the change of all labelled"
-        f" requests, with {first.share_now:.0%} of them."
+        f"{first.label} carries {_percent(contribution.value / total)} of the change of all"
+        f" labelled requests, with {_percent(first.share_now)} of them."
     )
 
 
@@ -76,6 +76,10 @@ def _change(part: Measured, *, share: bool) -> str:
     return (
         f"{scale * part.value:+.3g}{unit} (95 % interval {scale * low:+.3g} to {scale * high:+.3g})"
     )
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
 
 
 def _holds_zero(part: Measured) -> bool:

@@ -32,7 +32,7 @@ class SegmentShare:
     """What one segment adds to the change of the mean loss, in units of the loss.
 
     `contribution` = `mix` (the segment grew or shrank) + `within` (its requests are judged worse or
-    better). `loss_then`, `loss_now`: its own mean loss; None without rows. `share_then`,
+    better). `loss_then`, `loss_now`: its own mean loss; None below 50 rows. `share_then`,
     `share_now`: of all rows.
     """
 
@@ -130,8 +130,8 @@ def _share(
         contribution=contribution,
         mix=float(whole.mix[place]),
         within=float(whole.within[place]),
-        loss_then=sums[0] / n_then if n_then else None,
-        loss_now=sums[1] / n_now if n_now else None,
+        loss_then=sums[0] / n_then if n_then >= LEAST_IN_SEGMENT else None,
+        loss_now=sums[1] / n_now if n_now >= LEAST_IN_SEGMENT else None,
         share_then=n_then / int(sides[0].rows.sum()),
         share_now=n_now / int(sides[1].rows.sum()),
     )

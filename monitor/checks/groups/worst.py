@@ -13,8 +13,8 @@ from monitor.checks.slice_counts import SliceColumn, SliceStatistic
 from monitor.checks.slices import Half, Slice, SliceRows, SliceSearch, worst_slices
 from monitor.measurement import Measured, Outcome, TooFew
 
-LOOKED_AT = 20
-SHOWN = 10
+LOOKED_AT = 10
+LEAST_Z = 2.0
 
 
 def worst_group(columns: Sequence[SliceColumn], rows: SliceRows) -> Outcome:
@@ -25,9 +25,10 @@ def worst_group(columns: Sequence[SliceColumn], rows: SliceRows) -> Outcome:
     the entities by z against all other rows; the value is the difference of the mean loss in the
     other half for the group with the largest z, with its 95 % interval (Newcombe for 0/1 losses,
     else normal): no choice was made on that half, so it is honest. The detail lists the groups
-    discovered with both halves side by side; `p_confirmed` is one-sided and Bonferroni over them,
-    `confirmed` says p <= 0.05. TooFew with fewer than 200 rows in a half, or when nothing stood
-    out. Groups below 100 rows or 1 % of a half are not seen.
+    discovered (z of 2 or more, and the first) with both halves side by side; `p_confirmed` is
+    one-sided and Bonferroni over all discovered, `confirmed` says p <= 0.05. TooFew with fewer than
+    200 rows in a half, or when nothing stood out. Groups below 100 rows or 1 % of a half are not
+    seen.
     """
     found = worst_slices(
         columns, rows, None, SliceStatistic.AGAINST_REST, top=LOOKED_AT, only_higher=True
@@ -40,14 +41,14 @@ def worst_group(columns: Sequence[SliceColumn], rows: SliceRows) -> Outcome:
     if not worse:
         return TooFew(0, 1, "groups of 100 rows that do worse than the rest")
     first = max(worse, key=lambda one: one.discovered.z)
-    worse = [first, *(one for one in worse if one is not first)][:SHOWN]
+    others = (one for one in worse if one is not first and one.discovered.z >= LEAST_Z)
     detail: dict[str, Any] = {
         "group": first.label,
         "p_value": first.p_confirmed,
         "confirmed": first.confirmed(),
         "searched": found.tested,
         "rows": found.n,
-        "groups": [_told(one) for one in worse],
+        "groups": [_told(one) for one in (first, *others)],
     }
     return _with_detail(first.effect, detail)
 

@@ -60,7 +60,7 @@ def test_large_samples_give_the_discrete_split():
 
 @pytest.mark.parametrize(("n", "repeats"), [(150, 1), (330, 3)])
 def test_intervals_of_the_parts_cover(n, repeats):
-    rng, runs = np.random.default_rng(12), 80
+    rng, runs = np.random.default_rng(12), 50
     held = np.zeros(4)
     for run in range(runs):
         then, now = (rows(rng, *side, n, repeats) for side in ((P, R_P), (Q, R_Q)))
