@@ -98,8 +98,9 @@ def with_limits(
 ) -> Agreement | None:
     """The coefficient with limits, None where it is not defined.
 
-    Quantiles of the coefficient over Dirichlet draws of the table, with a prior of one item spread
-    evenly over its cells (Perks 1947). Resampling and the delta method break where a rare answer
+    Quantiles of the coefficient over Dirichlet draws of the table, with half an item in each cell
+    of a two-by-two table (Jeffreys 1946), one item spread evenly over a larger one (Perks 1947).
+    Resampling and the delta method break where a rare answer
     coincides on few items or on none, or where no two answers differ; this does not (coverage is
     tested at 30 items and more, with answers as rare as 1 in 30).
     """
@@ -107,7 +108,8 @@ def with_limits(
     if not np.isfinite(value):
         return None
     draws = max(DRAWS // 8, min(DRAWS, MOST_NUMBERS // table.size))
-    drawn = rng.standard_gamma(table.ravel() + 1 / table.size, (draws, table.size))
+    prior = (2 if len(table) == 2 else 1) / table.size
+    drawn = rng.standard_gamma(table.ravel() + prior, (draws, table.size))
     drawn *= n / drawn.sum(1, keepdims=True)
     found = statistic(drawn.reshape(draws, *table.shape), apart)
     tail = (1 - LEVEL) / 2

@@ -111,7 +111,7 @@ def test_perfect_agreement_has_a_lower_limit_below_one() -> None:
     assert found.value == found.high == 1.0
     # as good as certain to agree on 40 of 40: the share that differs is below 3.7/40 by "rule of
     # three", and kappa loses twice that share where both answers are as frequent
-    assert 0.8 < found.low < 1 - 2 * 1.5 / 40
+    assert 0.8 < found.low < 1 - 2 * 1 / 40
 
 
 def rated_twice(
