@@ -107,7 +107,10 @@ def adopt_orphans(
 
     A label that names no time goes on waiting when its request id stands in another block too.
     """
-    orphans = read_orphans(connection, context.model)
+    keys = [block.keys for block in blocks.values()]
+    orphans = read_orphans(connection, context.model, np.concatenate(keys or [NO_KEYS]))
+    if not len(orphans.labels):
+        return blocks
     timed = orphans.labels.event_time != NO_TIME
     mine = list(blocks.items())
     mine = _adopt(connection, context, mine, [], orphans.chosen(timed))
@@ -186,6 +189,7 @@ def joined_pieces(pieces: Sequence[PredictionBlock]) -> PredictionBlock:
     return replace(pieces[0], **{name: array[order] for name, array in joined.items()})
 
 
+NO_KEYS = np.zeros(0, np.int64)
 ROW_ARRAYS = (
     *("keys", "event_time", "score", "predicted", "group", "segment_ids", "class_scores"),
     *("items", "label", "observed_at", "arrived_at", "source_rank"),

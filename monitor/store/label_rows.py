@@ -12,6 +12,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from monitor.profiles.arrays import Integers
 from monitor.profiles.label_arrays import LabelArrays
 from monitor.profiles.label_join import UnmatchedReason
 from monitor.records import LABEL_SCHEMA
@@ -60,17 +61,27 @@ class Orphans:
         return [self.row_keys[place] for place in self.places[places].tolist()]
 
 
-def read_orphans(connection: Connection, model: ModelContext) -> Orphans:
-    """All labels of the contract's label that wait for their request."""
+def read_orphans(connection: Connection, model: ModelContext, keys: Integers) -> Orphans:
+    """Labels of the contract's label that wait for one of these requests, int64[k] keys.
+
+    Of those that wait for others, however many, only the keys are looked at.
+    """
     name = model.contract.label.name if model.contract.label is not None else ""
     row = label_orphan.c
+    mine = (
+        row.project_id == model.project_id,
+        row.model_id == model.model_id,
+        row.label_name == name,
+    )
+    waiting = connection.scalars(sa.select(row.request_key).distinct().where(*mine)).all()
+    wanted = np.intersect1d(np.array(waiting, np.int64), keys).tolist()
     query = (
         sa.select(label_orphan)
-        .where(row.project_id == model.project_id, row.model_id == model.model_id)
-        .where(row.label_name == name)
+        .where(*mine)
+        .where(row.request_key == sa.any_(sa.literal(wanted, sa.ARRAY(sa.BigInteger))))
         .order_by(row.arrived_at, row.request_key)
     )
-    rows = connection.execute(query).all()
+    rows = connection.execute(query).all() if wanted else []
     table = pa.table(
         {field.name: [getattr(found, field.name) for found in rows] for field in LABELS_SCHEMA},
         schema=LABELS_SCHEMA,

@@ -16,10 +16,13 @@ from monitor.jobs.names import CHECKS_DAY, LABELS, PROFILE
 from monitor.jobs.plans.base import Plan, PlanInputs
 from monitor.jobs.plans.registry import OF_REQUESTS, PLANS
 from monitor.jobs.run import Runner
+from monitor.keys import keyed_hash
 from monitor.measurement import Measurement
 from monitor.profiles.labels import binary_counts
 from monitor.profiles.part import PartKind, merge
+from monitor.store.engine import Role, transaction
 from monitor.store.intake_store import IntakeStore
+from monitor.store.label_rows import read_orphans
 from monitor.store.models import ModelContext
 from monitor.windows import Grain
 from tests.factories import START, TestClock, label, label_batch, request, rows_of, send
@@ -181,3 +184,18 @@ def test_a_failed_check_is_tried_again_as_a_whole(
     read = "select rows_read, state from job_window where job = 'checks-day' and window_start = :at"
     found = rows_of(engine, 1, read, at=START.replace(hour=0))
     assert [tuple(row) for row in found] == [(None, "failed")]
+
+
+def test_only_the_orphans_of_new_requests_are_read(
+    store: IntakeStore, engine: Engine, eager: Runner, credit: ModelContext, clock: TestClock
+) -> None:
+    clock.now += DAY
+    known = [label(f"r-{k}", 1.0, START + DAY) for k in range(30)]
+    store.store_labels(label_batch(credit, known, arrived_at=START + DAY))
+    eager.catch_up()
+    hashed = keyed_hash(["r-3", "r-4", "elsewhere"], credit.hash_key)
+    with transaction(engine, 1, Role.WORKER) as connection:
+        found = read_orphans(connection, credit, hashed)
+        none = read_orphans(connection, credit, hashed[2:])
+    assert sorted(found.labels.keys.tolist()) == sorted(hashed[:2].tolist())
+    assert len(none.labels) == 0
