@@ -13,6 +13,7 @@ from sklearn import metrics
 from sqlalchemy.engine import Engine
 
 from monitor.jobs.run import Runner
+from monitor.store.hand_over import apply_alert_rules
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from tests.factories import (
@@ -215,3 +216,59 @@ def test_calibration_before_and_after_a_change_of_precision(
     assert change.low > 0
     assert test.value < 0.001
     assert change.detail["slope_difference"]["high"] < 0
+
+
+CALIBRATION_RULES = """
+owners:
+  - name: risk-ml
+    people: [ada@example.org]
+    receiver: hook
+receivers:
+  - name: hook
+    channel: webhook
+    url_env: HOOK_URL
+    secret_env: HOOK_SECRET
+    private_addresses_allowed: true
+rules:
+  - name: not-calibrated
+    when: {check: calibration, method: combined_test, scale: day}
+    below: 0.001
+    severity: ticket
+    owner: risk-ml
+    response: review_threshold
+    about: quality
+  - name: class-not-calibrated
+    when: {check: calibration, method: class_test, column: [a, b], scale: day}
+    below: 0.001
+    severity: ticket
+    owner: risk-ml
+    response: review_threshold
+    about: quality
+"""
+
+
+@pytest.mark.parametrize(("sharpened", "fires"), [(1.0, set()), (2.0, {
+    ("not-calibrated", ""), ("class-not-calibrated", "a"), ("class-not-calibrated", "b")
+})], ids=["calibrated", "too sure"])  # fmt: skip
+def test_rules_alert_on_calibration_of_the_whole_and_of_a_class(
+    store: IntakeStore, engine: Engine, project_id: int, eager: Runner, clock: TestClock,
+    sharpened: float, fires: set[tuple[str, str]],
+) -> None:  # fmt: skip
+    columns = [{"name": "s", "type": "class_scores", "role": "score", "categories": list(CLASSES)}]
+    model = made(engine, project_id, columns, task="multiclass")
+    apply_alert_rules(
+        engine, project_id, CALIBRATION_RULES, name="alerts.yaml", by="tests", now=clock(),
+        public_url="http://d.test",
+    )  # fmt: skip
+    rng = np.random.default_rng(123)
+    scores = rng.dirichlet([2.0, 1.5, 1.5], 900)
+    truth = (scores.cumsum(axis=1) < rng.random(900)[:, None]).sum(axis=1).clip(0, 2)
+    scores = scores**sharpened
+    scores /= scores.sum(axis=1, keepdims=True)
+    rows = [request(f"r{k}", at(k), s=scores[k].tolist()) for k in range(900)]
+    labels = [label(f"r{k}", None, at(k) + HOUR, text=CLASSES[y]) for k, y in enumerate(truth)]
+    play(store, eager, model, rows, labels)
+    fired = rows_of(
+        engine, 1, "select rule, body->'labels'->>'column' from alert where state = 'firing'"
+    )
+    assert {(rule, column or "") for rule, column in fired} == fires
