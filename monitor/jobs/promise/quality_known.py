@@ -18,7 +18,7 @@ _METHODS = {
     Task.BINARY: ("auc", "AUC"),
     Task.MULTICLASS: ("macro_f1", "macro F1"),
     Task.REGRESSION: ("mae", "mean absolute error"),
-    Task.RANKING: ("label_coverage", "label coverage"),
+    Task.RANKING: ("ndcg_10", "NDCG at 10"),
 }
 
 

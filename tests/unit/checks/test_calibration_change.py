@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import special, stats
 
 from monitor.checks.calibration import calibration
@@ -159,3 +163,24 @@ def test_a_class_below_the_floor_is_too_few_and_costs_the_others_nothing():
     assert found["class_test", "a"].detail["classes_judged"] == 2
     plain = calibration(classes["a"])["combined_test"]
     assert found["class_test", "a"].value == pytest.approx(min(1.0, 2 * plain.value))
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from([0.0, 1e-9, 0.3, 0.5, 0.999, 1.0]), st.sampled_from([0, 1])),
+    max_size=30,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(ROWS, ROWS, st.sampled_from([1, 40]))
+def test_any_two_sides_give_sound_outcomes(before, after, copies):
+    sides = [binary(*zip(*(rows * copies), strict=True)) if rows else binary([], [])
+             for rows in (before, after)]  # fmt: skip
+    found = {**calibration_change(*sides), **class_calibration({"a": sides[0], "b": sides[1]})}
+    for outcome in found.values():
+        json.dumps(dict(outcome.detail), allow_nan=False)
+        if isinstance(outcome, Measured):
+            assert outcome.low is None or outcome.low <= outcome.value <= outcome.high
+            assert 0 <= outcome.detail.get("p_value", 0.5) <= 1
+        elif isinstance(outcome, TooFew):
+            assert outcome.n < outcome.needed
