@@ -209,25 +209,20 @@ def immature_reason(one: Measurement) -> str:
     state = one.outcome.detail.get("maturity")
     if not isinstance(one.outcome, Measured) or state not in IMMATURE:
         return ""
-    if (watched := one.outcome.detail.get("watched_share")) is not None:
-        told = f"{watched:.0%} of the time in which {one.subject.column!r} may come has passed"
-        return f"the cohort is immature ({str(state).replace('_', ' ')}): {told}"
-    share, coverage = (one.outcome.detail.get(name) for name in ("expected_share", "coverage"))
-    known = (
-        f"{share:.0%} of its labels are expected by now"
-        if isinstance(share, float)
-        else "how soon its labels come is not known yet"
+    return f"the cohort is immature ({str(state).replace('_', ' ')}): {_how_far(one)}"
+
+
+def _how_far(one: Measurement) -> str:
+    detail = one.outcome.detail
+    watched, share, coverage = (
+        detail.get(name) for name in ("watched_share", "expected_share", "coverage")
     )
-    if isinstance(coverage, float):
-        known += f", {coverage:.0%} of its requests have one"
-    return f"the cohort is immature ({str(state).replace('_', ' ')}): {told}"
-    share = one.outcome.detail.get("expected_share")
-    known = (
-        f"{share:.0%} of its labels are expected by now"
-        if share is not None
-        else ("how soon its labels come is not known yet")
-    )
-    return f"the cohort is immature ({str(state).replace('_', ' ')}): {known}"
+    if watched is not None:
+        return f"{watched:.0%} of the time in which {one.subject.column!r} may come has passed"
+    if not isinstance(share, float):
+        return "how soon its labels come is not known yet"
+    told = f"{share:.0%} of its labels are expected by now"
+    return told if coverage is None else f"{told}, {coverage:.0%} of its requests have one"
 
 
 _STATES = {
