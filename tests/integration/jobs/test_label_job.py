@@ -24,7 +24,18 @@ from monitor.profiles.part import PartKind, merge
 from monitor.store.engine import Role, transaction
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
-from tests.factories import START, TestClock, label, label_batch, request, rows_of, send
+from tests.factories import (
+    START,
+    TestClock,
+    apply,
+    deployment,
+    label,
+    label_batch,
+    make_contract,
+    request,
+    rows_of,
+    send,
+)
 from tests.integration.jobs.support import (
     DAY,
     HOUR,
@@ -382,3 +393,48 @@ def test_a_label_before_two_requests_of_its_id_is_never_counted_twice(
     # Known to both at once it is ambiguous; known to the first alone it is the first one's.
     assert labelled(engine, credit) == ((0, 0) if together else (1, 0))
     assert [row.reason for row in orphans(engine)] == (["ambiguous"] if together else [])
+
+
+@pytest.mark.parametrize("desk_first", [True, False])
+def test_the_most_trusted_source_counts_whatever_comes_later(
+    store: IntakeStore, engine: Engine, eager: Runner, project_id: int, desk_first: bool
+) -> None:
+    declared = {"name": "default", "max_age": "7d", "correction_time": "1d",
+                "sources": ["desk", "system"]}  # fmt: skip
+    model = apply(engine, project_id, make_contract(label=declared))
+    deployment(engine, model, model_version="1")
+    send(store, model, [request(name, START, score=0.9) for name in ("p", "q", "r")])
+    desk = [label(name, 1.0, START + HOUR, source="desk") for name in ("p", "q")]
+    others = [
+        label("p", 0.0, START + 5 * HOUR, source="system"),
+        label("q", 0.0, START + 6 * HOUR, source="unheard-of"),
+        label("r", 0.0, START + 2 * HOUR, source="unheard-of"),
+        label("r", 1.0, START + 1 * HOUR, source="system"),
+    ]
+    for arrival, rows in enumerate((desk, others) if desk_first else (others, desk)):
+        send_labels(store, model, rows, START + DAY + arrival * HOUR)
+        eager.catch_up()
+    assert labelled(engine, model) == (3, 0)
+    # The trusted source may still change its mind.
+    send_labels(store, model, [label("p", 0.0, START + 3 * HOUR, source="desk")], START + 2 * DAY)
+    eager.catch_up()
+    assert labelled(engine, model) == (2, 1)
+
+
+@pytest.mark.parametrize("way", ["singly", "in bulk", "with the request"])
+def test_labels_give_the_same_parts_however_they_come(
+    store: IntakeStore, engine: Engine, eager: Runner, credit: ModelContext, way: str
+) -> None:
+    rows = [request(f"p{n}", START + n * timedelta(minutes=1), score=0.9) for n in range(20)]
+    known = [label(f"p{n}", float(n % 2), START + DAY + n * HOUR) for n in range(20)]
+    send(store, credit, rows)
+    if way != "with the request":
+        eager.catch_up()
+    for batch in [[one] for one in known] if way == "singly" else [known]:
+        send_labels(store, credit, batch, START + 3 * DAY)
+    eager.catch_up()
+    (one,) = stored(engine, credit, PartKind.LABELS)
+    found = binary_counts(one.part)
+    assert (found.tp, found.fp, found.n) == (10, 10, 20)
+    assert int(found.delay_counts.sum()) == 20
+    assert orphans(engine) == []
