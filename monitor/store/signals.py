@@ -78,18 +78,16 @@ def observed_spans(
     if not marks or not names:
         return {}
     row = label.c
-    batches = [
-        sa.and_(
-            row.observed_at >= mark.first_observed_at,
-            row.observed_at <= mark.last_observed_at,
-            row.arrived_at == mark.arrived_at,
-        )
-        for mark in marks
-    ]
+    arrivals = sorted({mark.arrived_at for mark in marks})
     query = (
         sa.select(row.label_name, sa.func.min(row.observed_at), sa.func.max(row.observed_at))
         .where(row.project_id == project_id, row.model_id == model_id)
-        .where(row.label_name.in_(list(names)), sa.or_(*batches))
+        .where(row.label_name.in_(list(names)))
+        .where(row.observed_at >= min(mark.first_observed_at for mark in marks))
+        .where(row.observed_at <= max(mark.last_observed_at for mark in marks))
+        .where(
+            row.arrived_at == sa.any_(sa.literal(arrivals, sa.ARRAY(sa.DateTime(timezone=True))))
+        )
         .group_by(row.label_name)
     )
     return {name: (first, last) for name, first, last in connection.execute(query)}

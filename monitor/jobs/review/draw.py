@@ -14,11 +14,11 @@ import pyarrow as pa
 from monitor.checks.signals.sampling import Drawn, random_numbers, raters_of_items
 from monitor.errors import ConfigurationError, Problem
 from monitor.jobs.base import JobContext
-from monitor.jobs.review.population import Population, drawn_from, look, population
+from monitor.jobs.review.population import Population, drawn_from, population, rows_of_numbers
 from monitor.jobs.review.sum_up import refresh
 from monitor.jobs.review.task_files import Task, files_there, write_tasks
 from monitor.jobs.review.wanted import Wanted, check, rated_signals
-from monitor.profiles.arrays import Integers
+from monitor.profiles.arrays import Floats
 from monitor.profiles.rows import RequestRows
 from monitor.store.engine import Role, transaction
 from monitor.store.reviews import Draw, Item, add_draw, find_draw, items_of
@@ -56,15 +56,18 @@ def draw_review(
         if not items:
             what = "its requests have expired; draw a new review under another name"
             raise ConfigurationError("review", [Problem(wanted.name, what)])
-        return _report(context, known, items, wanted, folder, again=True)
-    made, items = _draw(context, wanted, window, by)
+        rows = _rows_again(context, wanted, window, items)
+        return _report(context, known, items, rows, wanted, folder, again=True)
+    made, items, rows = _draw(context, wanted, window, by)
     with transaction(context.engine, context.project_id, Role.WORKER) as connection:
         add_draw(connection, context.project_id, context.model_id, made, items)
     refresh(context, wanted.name)
-    return _report(context, made, items, wanted, folder, again=False)
+    return _report(context, made, items, rows, wanted, folder, again=False)
 
 
-def _draw(context: JobContext, wanted: Wanted, window: Window, by: str) -> tuple[Draw, list[Item]]:
+def _draw(
+    context: JobContext, wanted: Wanted, window: Window, by: str
+) -> tuple[Draw, list[Item], RequestRows]:
     found = population(context, wanted, window)
     if len(found) == 0:
         what = f"no answered request on the leg {wanted.leg} from {window}"
@@ -73,77 +76,53 @@ def _draw(context: JobContext, wanted: Wanted, window: Window, by: str) -> tuple
     if len(drawn.rows) == 0:
         what = f"by chance none of {len(found)} requests was drawn; ask for more, or another --seed"
         raise ConfigurationError("review", [Problem("--size", what)])
-    items = _items(context, wanted, window, found, drawn)
+    rows, random = rows_of_numbers(context, wanted, window, found.random[drawn.rows])
+    items = _items(wanted, found, drawn, rows, random)
     counts = dict(zip(found.names, found.counts().tolist(), strict=True))
     plan = wanted.plan() | {"strata": counts, "drawn": len(items), "results": []}
-    return Draw(0, wanted.name, window, len(found), plan, by, context.now), items
+    return Draw(0, wanted.name, window, len(found), plan, by, context.now), items, rows
 
 
 def _items(
-    context: JobContext, wanted: Wanted, window: Window, found: Population, drawn: Drawn
+    wanted: Wanted, found: Population, drawn: Drawn, rows: RequestRows, random: Floats
 ) -> list[Item]:
     chosen = {
         float(found.random[row]): (found.names[found.stratum[row]], float(probability))
         for row, probability in zip(drawn.rows.tolist(), drawn.probability, strict=True)
     }
-    rows = [
-        (at, request_id, deployment, *chosen[number])
-        for piece, places, numbers in _found(context, wanted, window, np.array(sorted(chosen)))
-        for at, request_id, deployment, number in zip(
-            piece.event_time[places].tolist(),
-            piece.request_ids.take(places).to_pylist(),
-            piece.deployment_id[places].tolist(),
-            numbers.tolist(),
-            strict=True,
-        )
-    ]
     rng = np.random.default_rng(wanted.seed)
     raters = raters_of_items(len(rows), wanted.raters, wanted.double, rng)
+    facts = zip(
+        rows.request_ids.to_pylist(),
+        rows.event_time.tolist(),
+        rows.deployment_id.tolist(),
+        random.tolist(),
+        raters,
+        strict=True,
+    )
     return [
-        Item(
-            place, request_id, _moment(at), wanted.leg, deployment, stratum, probability, raters[k]
-        )
-        for k, (place, (at, request_id, deployment, stratum, probability)) in enumerate(
-            enumerate(sorted(rows), 1)
-        )
+        Item(place, request_id, _moment(at), wanted.leg, deployment, *chosen[number], mine)
+        for place, (request_id, at, deployment, number, mine) in enumerate(facts, 1)
     ]
 
 
-def _found(
-    context: JobContext, wanted: Wanted, window: Window, random: np.ndarray[Any, np.dtype[Any]]
-) -> list[tuple[RequestRows, Integers, np.ndarray[Any, np.dtype[Any]]]]:
-    """Pieces with a request of one of these random numbers, and where they are in them."""
-    found = []
-    for rows in look(context, wanted, window):
-        mine = random_numbers(rows.request_ids, rows.event_time, wanted.seed)
-        places = np.flatnonzero(np.isin(mine, random))
-        if len(places):
-            found.append((rows, places, mine[places]))
-    return found
+def _rows_again(
+    context: JobContext, wanted: Wanted, window: Window, items: Sequence[Item]
+) -> RequestRows:
+    """The rows of items that were drawn before."""
+    ids = pa.array([item.request_id for item in items], pa.string())
+    times = np.array([_micros(item.event_time) for item in items], np.int64)
+    random = random_numbers(ids, times, wanted.seed)
+    return rows_of_numbers(context, wanted, window, random)[0]
 
 
 def _report(
-    context: JobContext, made: Draw, items: Sequence[Item], wanted: Wanted, folder: Path, *,
-    again: bool,
+    context: JobContext, made: Draw, items: Sequence[Item], rows: RequestRows, wanted: Wanted,
+    folder: Path, *, again: bool,
 ) -> DrawReport:  # fmt: skip
-    ids = [item.request_id for item in items]
-    times = np.array([_micros(item.event_time) for item in items], np.int64)
-    random = np.array(random_numbers(_text_array(ids), times, wanted.seed))
     by_key = {(item.request_id, _micros(item.event_time)): item for item in items}
-    tasks = [
-        Task(by_key[key], rows, int(place))
-        for rows, places, _ in _found(context, wanted, made.window, random)
-        for place, key in zip(
-            places,
-            zip(
-                rows.request_ids.take(places).to_pylist(),
-                rows.event_time[places].tolist(),
-                strict=True,
-            ),
-            strict=True,
-        )
-        if key in by_key
-    ]
+    keys = zip(rows.request_ids.to_pylist(), rows.event_time.tolist(), strict=True)
+    tasks = [Task(by_key[key], rows, place) for place, key in enumerate(keys) if key in by_key]
     signals = [one for one in rated_signals(context.contract) if one.name in wanted.signals]
     files = write_tasks(context.contract, wanted, signals, tasks, folder)
     return DrawReport(made, tuple(items), files, again)
@@ -176,10 +155,6 @@ def _require_same(known: Draw, wanted: Wanted, window: Window) -> None:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _text_array(ids: Sequence[str]) -> Any:
-    return pa.array(ids, pa.string())
 
 
 def _micros(moment: datetime) -> int:

@@ -27,10 +27,12 @@ from monitor.jobs.base import JobContext
 from monitor.jobs.review.wanted import DEPLOYMENT, Importance, Wanted
 from monitor.profiles.arrays import Floats, Integers
 from monitor.profiles.rows import RequestRows
+from monitor.records import REQUEST_SCHEMA, TIMESTAMP
 from monitor.store.reviews import answered_requests
 from monitor.windows import Window
 
 MOST_STRATA = 20
+_KEY = ("project_id", "model_id", "leg")
 OTHER, WHOLE, MISSING = "other", "all", "(missing)"
 
 
@@ -82,11 +84,32 @@ def population(context: JobContext, wanted: Wanted, window: Window) -> Populatio
 
 def look(context: JobContext, wanted: Wanted, window: Window) -> Iterator[RequestRows]:
     """The answered requests, a piece at a time."""
+    for table in _tables(context, wanted, window):
+        yield RequestRows.from_table(table, context.model.layout, context.contract)
+
+
+def _tables(context: JobContext, wanted: Wanted, window: Window) -> Iterator[pa.Table]:
     with answered_requests(
         context.bulk, context.project_id, context.model_id, wanted.leg, window
     ) as tables:
-        for table in tables:
-            yield RequestRows.from_table(table, context.model.layout, context.contract)
+        yield from tables
+
+
+def rows_of_numbers(
+    context: JobContext, wanted: Wanted, window: Window, random: Floats
+) -> tuple[RequestRows, Floats]:
+    """The requests that have one of these random numbers, in order of time and id, and theirs."""
+    found: list[pa.Table] = [REQUEST_SCHEMA.empty_table().drop_columns(list(_KEY))]
+    for table in _tables(context, wanted, window):
+        times = table["event_time"].combine_chunks().cast(TIMESTAMP).cast(pa.int64()).to_numpy()
+        mine = random_numbers(table["request_id"].combine_chunks(), times, wanted.seed)
+        places = np.flatnonzero(np.isin(mine, random))
+        if len(places):
+            found.append(table.take(places).cast(table.schema))
+    few = pa.concat_tables(found, promote_options="permissive")
+    few = few.sort_by([("event_time", "ascending"), ("request_id", "ascending")]).combine_chunks()
+    rows = RequestRows.from_table(few, context.model.layout, context.contract)
+    return rows, random_numbers(rows.request_ids, rows.event_time, wanted.seed)
 
 
 def drawn_from(found: Population, wanted: Wanted) -> Drawn:

@@ -145,6 +145,13 @@ def test_the_page_tells_signals_and_reviews(
     assert made.population == 8 * N
     assert made.given == made.asked == 180
     assert set(made.signals[0].strata) == {"deployment=1", "deployment=2"}
+    clock.now += DAY
+    runner.catch_up()
+    rated = [
+        one for one in signals(engine, 1, played.model_id, ALL, Filter()) if one.name == HOSTILE
+    ]
+    told = f"0 records of {HOSTILE!r} were ever received, 1 needed"  # raters' are weighed instead
+    assert {row for one in rated for row in one.series.frame["reason"]} == {told}
     monkeypatch.setenv("DATABASE_URL", database_url)
     test = AppTest.from_file(str(Path(dashboards.__file__).parent / "app.py"), default_timeout=60)
     query = {"model": "credit", "from": "2024-05-01", "to": "2024-05-09", "zone": "UTC"}
