@@ -177,11 +177,8 @@ def _compared(
     floors = _labelled_floors(cells, strata)
     for rate in cells.rates:
         least = MIN_RATIO_ROWS.get(rate.metric.name)
-        one = (
-            compare_rates(rate, strata)
-            if least is None
-            else compare_rates(rate, strata, least, floors)
-        )
+        also = () if least is None else floors
+        one = compare_rates(rate, strata, least or MIN_ROWS, also, cells.slot)
         found.append((rate.metric, one))
     for values in cells.values:
         found += compare_values(cells, values, strata, rng)

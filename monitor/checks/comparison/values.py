@@ -13,14 +13,12 @@ from scipy import special
 
 from monitor.checks.comparison.cells import Cells, Metric, Strata, ValueTable, support_shares
 from monitor.checks.comparison.order import quantile_with_limits
-from monitor.checks.comparison.rates import MIN_ROWS, Compared
+from monitor.checks.comparison.rates import MIN_CLUSTERS, MIN_ROWS, Compared
 from monitor.checks.comparison.resample import Shared
 from monitor.checks.gates import Floor, measured_above
 from monitor.checks.intervals import LEVEL, normal_quantile
 from monitor.profiles.arrays import Floats
 
-MIN_CLUSTERS = 12
-"""With fewer shared slots of time than this, rows are resampled in their place."""
 MIN_BEYOND = 50
 """Rows that must be expected beyond a percentile on each side for its difference to be printed."""
 BY_TIME, BY_ROW = "bootstrap over time", "bootstrap of rows, taken as independent"

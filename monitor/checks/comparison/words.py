@@ -52,8 +52,8 @@ def factor_sentence(result: FactorResult, epsilon: float) -> str:
         )
     if result.unsliced == 1:
         return (
-            "Inconclusive: there was no baseline yet, so the contract's segments don't part the traffic"
-            " and its mix can't be held fixed."
+            "Inconclusive: there was no baseline yet, so the contract's segments don't part the"
+            " traffic and its mix can't be held fixed."
         )
     better, worse = _of(result.lines, Verdict.BETTER), _of(result.lines, Verdict.WORSE)
     match result.verdict:

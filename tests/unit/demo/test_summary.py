@@ -8,7 +8,14 @@ from datetime import UTC, datetime
 
 from monitor.demo.narrate import MONTH_COLUMNS, month_table, narrate
 from monitor.demo.sender import Counts
-from monitor.demo.summary import AlertTotals, ColumnDrift, FaultFound, MonthQuality, Summary
+from monitor.demo.summary import (
+    AlertTotals,
+    ColumnDrift,
+    ComparisonTold,
+    FaultFound,
+    MonthQuality,
+    Summary,
+)
 
 FAULT = FaultFound(
     started=datetime(2013, 9, 1, 4, tzinfo=UTC),
@@ -105,3 +112,17 @@ def test_the_month_table_is_complete() -> None:
     assert all(len(row) == len(MONTH_COLUMNS) for row in rows)
     assert rows[0][0] == "2013-04"
     assert rows[2][3:] == ("too few labels",) * 3
+
+
+def test_comparisons_are_told_and_written() -> None:
+    pair = ComparisonTold("blue", "amber", ("runtime", "precision"), "confounded", "Confounded: …")
+    late = ComparisonTold("blue", "green", (), None, "b (deployment 2) has no profiled request")
+    found = replace(SUMMARY, comparisons=(pair, late))
+    told = list(narrate(found))
+    assert "  amber against blue, differs in runtime and precision. Confounded: …" in told
+    assert "  green against blue. b (deployment 2) has no profiled request" in told
+    assert json.loads(found.to_text())["comparisons"][0] == {
+        "a": "blue", "b": "amber", "factors": ["runtime", "precision"],
+        "verdict": "confounded", "sentence": "Confounded: …",
+    }  # fmt: skip
+    assert not any("compared" in line for line in narrate(SUMMARY) if "against" in line)

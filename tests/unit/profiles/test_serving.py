@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitor.contract_quality import ServiceObjective
 from monitor.profiles.part import Part, merge
 from monitor.profiles.rows import RequestRows
 from monitor.profiles.serving import (
     build_serving_parts,
+    good_counts,
     log_totals,
     outcome_counts,
     plain_reason,
@@ -121,3 +123,16 @@ def test_outcomes_and_reasons_are_counted() -> None:
 )
 def test_reasons_lose_what_varies(text: str, plain: str) -> None:
     assert plain_reason(text) == plain
+
+
+def test_good_answers_are_counted_where_there_is_an_objective() -> None:
+    objective = ServiceObjective(column="a.ms[*]", at_most=20)
+    contract = CONTRACT.model_copy(update={"objective": objective})
+    values = [5.0, 20.0, 20.001, None, 5.0, 5.0, 30.0]
+    outcomes = [1, 1, 1, 1, 4, 8, 5]  # answered ×4, failed, from a cache, timed out
+    rows = _rows(values, outcome=outcomes)
+    (part,) = build_serving_parts(rows, contract, rows.layout, one_group(rows), 1)
+    assert good_counts(part, objective) == 3
+    assert good_counts(merge([part, part]), objective) == 6
+    assert good_counts(part, ServiceObjective(column="a.ms[*]", at_most=21)) is None
+    assert good_counts(part_of(values), objective) is None

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from monitor.checks.comparison.cells import Control, RateTable, Strata, overlap, strata_of
-from monitor.checks.comparison.rates import compare_rates
+from monitor.checks.comparison.rates import compare_rates, slot_reach, stratified_tables
+from monitor.checks.resampling import jackknife_limits
+from monitor.checks.stratified import cmh, informative
 from monitor.measurement import Measured, TooFew
 from tests.unit.checks.comparison.factories import SHARE, cells
 
@@ -91,13 +93,14 @@ def test_no_event_at_all_still_has_a_width() -> None:
 def test_the_interval_covers(slots: int, rows: int, share_a: float, share_b: float) -> None:
     rng = np.random.default_rng(11)
     hits = printed = 0
-    for _ in range(1000):
+    for _ in range(400):
         n = rng.poisson(rows, (2 * slots, 2))
         shift = np.repeat(rng.normal(0, 0.5, slots), 2) + np.tile([-0.5, 0.5], slots)
         odds = np.log([share_a / (1 - share_a), share_b / (1 - share_b)])
         chance = 1 / (1 + np.exp(-(odds + shift[:, None])))
         table = RateTable(SHARE, rng.binomial(n, chance), n)
-        outcome = compare_rates(table, strata(2 * slots)).outcome
+        slot = np.repeat(np.arange(slots), 2)
+        outcome = compare_rates(table, strata(2 * slots), slot=slot).outcome
         if not isinstance(outcome, Measured) or outcome.low is None or outcome.high is None:
             continue
         weights = n[:, 0] * n[:, 1] / np.maximum(n.sum(axis=1), 1)
@@ -105,8 +108,50 @@ def test_the_interval_covers(slots: int, rows: int, share_a: float, share_b: flo
         printed += 1
         hits += outcome.low <= truth <= outcome.high
     error = 3 * np.sqrt(0.05 * 0.95 / printed)
-    assert printed > 500
+    assert printed > 250
     assert 0.93 - error <= hits / printed <= 0.98 + error / 3
+
+
+def test_the_interval_covers_when_the_rows_of_an_hour_go_together() -> None:
+    rng = np.random.default_rng(12)
+    hits = plain = 0
+    slot = np.repeat(np.arange(20), 2)
+    odds = np.log([0.2 / 0.8, 0.25 / 0.75])
+    own = rng.normal(0, 0.4, (1_000_000, 2))
+    truth = float(np.diff((1 / (1 + np.exp(-(odds + own)))).mean(axis=0))[0])
+    for _ in range(500):
+        n = rng.poisson(40, (40, 2))
+        chance = 1 / (1 + np.exp(-(odds + np.repeat(rng.normal(0, 0.4, (20, 2)), 2, axis=0))))
+        table = RateTable(SHARE, rng.binomial(n, chance), n)
+        for with_slots in (True, False):
+            outcome = compare_rates(table, strata(40), slot=slot if with_slots else None).outcome
+            assert isinstance(outcome, Measured)
+            assert outcome.low is not None
+            assert outcome.high is not None
+            inside = outcome.low <= truth <= outcome.high
+            hits, plain = (hits + inside, plain) if with_slots else (hits, plain + inside)
+    error = np.sqrt(0.05 * 0.95 / 500)
+    assert 0.93 - 3 * error <= hits / 500 <= 0.98 + 3 * error
+    assert plain / 500 < 0.9  # rows taken as independent: too narrow
+
+
+def test_leaving_out_slots_is_the_plain_jackknife() -> None:
+    rng = np.random.default_rng(13)
+    slot = np.repeat(np.arange(14), 3)
+    season = Strata(np.tile([0, 1, 2], 14) + 3 * (slot % 2), 6, Control.SEASON)
+    for held in (strata(42), season):
+        n = rng.poisson(6, (42, 2))
+        table = RateTable(SHARE, rng.binomial(n, 0.3), n)
+
+        def difference(kept: np.ndarray, held: Strata = held, table: RateTable = table) -> float:
+            part = RateTable(SHARE, table.events * kept[:, None], table.n * kept[:, None])
+            tables = stratified_tables(part, held)
+            return cmh(tables[informative(tables)]).risk_difference
+
+        every = [difference(slot != one) for one in range(14)]
+        low, high = jackknife_limits(difference(np.ones(42, bool)), every)
+        assert slot_reach(table, held, slot) == pytest.approx((high - low) / 2)
+    assert slot_reach(table, held, slot // 2) is None  # seven slots
 
 
 def test_sides_that_followed_each_other_are_compared_by_the_hour_of_the_day() -> None:
