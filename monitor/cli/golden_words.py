@@ -177,15 +177,15 @@ def _print_versus(judged: JudgedRun, found: Versus) -> None:
     print_columns(found.columns)
 
 
-def outcome_text(outcome: Outcome) -> str:
-    """A number with interval and n, or why there is none."""
+def outcome_text(outcome: Outcome, *, signed: bool = True) -> str:
+    """A number with interval and n, or why there is none; `signed` for differences."""
     from monitor.measurement import Failed, TooFew
 
     if isinstance(outcome, TooFew):
         return f"too few: {outcome.n:,} {outcome.reason}, {outcome.needed:,} needed"
     if isinstance(outcome, Failed):
         return f"failed: {outcome.reason}"
-    limits = ""
+    form, limits = "+.4g" if signed else ".4g", ""
     if outcome.low is not None and outcome.high is not None:
-        limits = f" (95 % {outcome.low:+.4g} to {outcome.high:+.4g})"
-    return f"{outcome.value:+.4g}{limits}, n {outcome.n:,}"
+        limits = f" (95 % {outcome.low:{form}} to {outcome.high:{form}})"
+    return f"{outcome.value:{form}}{limits}, n {outcome.n:,}"

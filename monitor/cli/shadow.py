@@ -161,7 +161,7 @@ def _print_result(run: ShadowRun, one: ShadowResult) -> None:
     for live, other, n in one.outcomes:
         typer.echo(f"  live {live}, shadow {other}: {n:,}")
     print_columns(one.columns)
-    typer.echo(f"Same choice: {outcome_text(one.agreement)}")
+    typer.echo(f"Same choice: {outcome_text(one.agreement, signed=False)}")
     typer.echo(f"Labelled pairs: {one.labelled:,}. Accuracy, shadow less live:"
                f" {outcome_text(one.accuracy)}")  # fmt: skip
     if one.counts is not None and one.test is not None:

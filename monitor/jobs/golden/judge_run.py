@@ -221,11 +221,11 @@ def _save(context: JobContext, judged: list[JudgedRun], by: str) -> None:
     ]
     with transaction(context.engine, project, Role.WORKER) as connection:
         save_runs(connection, project, model, runs)
-        found = [each for one in judged for each in measurements_of(one, context.now)]
+        found = [each for one in judged for each in measurements_of(one, context)]
         save_measurements(connection, context, found)
 
 
-def measurements_of(judged: JudgedRun, known_at: datetime) -> list[Measurement]:
+def measurements_of(judged: JudgedRun, context: JobContext) -> list[Measurement]:
     """pass_rate and regressions of the set, max_difference of each numeric column."""
     side, result = judged.side, judged.side.result
     window = window_of(side.answers)
@@ -234,22 +234,24 @@ def measurements_of(judged: JudgedRun, known_at: datetime) -> list[Measurement]:
     if judged.roll_back:
         detail["roll_back"] = judged.roll_back
     rate = Measured(result.n_passed / len(result.cases), len(result.cases), detail=detail)
-    found: list[tuple[str, str, Outcome]] = [
-        ("pass_rate", judged.set_name, rate),
-        ("regressions", judged.set_name, _regressions(judged)),
+    found: list[tuple[str, str, Outcome, str | None]] = [
+        ("pass_rate", judged.set_name, rate, None),
+        ("regressions", judged.set_name, _regressions(judged), None),
     ]
     for column, each in result.differences.items():
         outcome: Outcome = TooFew(0, 1, "answers with a number")
         if each.largest is not None:
             told = {"beyond": each.beyond, "rounding": each.rounding or "none"}
             outcome = Measured(each.largest, each.n, detail=told)
-        found.append(("max_difference", f"{judged.set_name}/{column}", outcome))
+        unit = context.contract.column(column).unit or ""
+        found.append(("max_difference", f"{judged.set_name}/{column}", outcome, unit))
     return [
         _measurement(
-            method, Subject((side.deployment_id,), side.leg, 0, name), window, one, known_at
+            method, Subject((side.deployment_id,), side.leg, 0, name), window, one, unit,
+            context.now,
         )
-        for method, name, one in found
-    ]
+        for method, name, one, unit in found
+    ]  # fmt: skip
 
 
 def _regressions(judged: JudgedRun) -> Outcome:
@@ -266,7 +268,12 @@ def _regressions(judged: JudgedRun) -> Outcome:
 
 
 def _measurement(
-    method: str, subject: Subject, window: Window, outcome: Outcome, known_at: datetime
+    method: str,
+    subject: Subject,
+    window: Window,
+    outcome: Outcome,
+    unit: str | None,
+    known_at: datetime,
 ) -> Measurement:
     known = entry(CheckName.GOLDEN, method)
     return Measurement(
@@ -276,7 +283,7 @@ def _measurement(
         subject=subject,
         window=window,
         outcome=outcome,
-        unit=known.unit,
+        unit=known.unit if unit is None else unit,
         direction=known.direction,
         known_at=known_at,
     )

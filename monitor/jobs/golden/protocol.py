@@ -64,12 +64,14 @@ class Wire:
 
     def body(self, request_id: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON body of a case. A null is left out in V2, whose tensors can't hold one."""
-        if self.form is WireForm.JSON:
-            return dict(inputs)
         columns = {column.name: column for column in self.contract.columns}
+        # In the contract's order, which a server that reads by place may rely on.
+        ordered = {name: inputs[name] for name in columns if name in inputs} | dict(inputs)
+        if self.form is WireForm.JSON:
+            return ordered
         tensors = [
             _tensor(name, columns.get(name), value)
-            for name, value in inputs.items()
+            for name, value in ordered.items()
             if value is not None
         ]
         return {"id": request_id, "inputs": tensors}

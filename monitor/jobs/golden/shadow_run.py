@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 import numpy as np
 
@@ -115,43 +114,44 @@ def _save(context: JobContext, run: ShadowRun, pairs: Pairs, by: str) -> None:
         )
         for one in run.results
     ]
-    found = [each for one in run.results for each in _measurements(run, one, context.now)]
+    found = [each for one in run.results for each in _measurements(context, run, one)]
     if not run.results:
-        found = list(_without_pairs(run, pairs.shadow_deployments, context.now))
+        found = list(_without_pairs(context, run, pairs.shadow_deployments))
     with transaction(context.engine, project, Role.WORKER) as connection:
         save_runs(connection, project, model, runs)
         save_measurements(connection, context, found)
 
 
-def _measurements(run: ShadowRun, one: ShadowResult, known_at: datetime) -> Iterator[Measurement]:
+def _measurements(context: JobContext, run: ShadowRun, one: ShadowResult) -> Iterator[Measurement]:
     numbers = tuple({one.live_id, one.shadow_id})
     differs = {"differs": one.differs.sentence, "verdict": one.verdict.value}
     for method, column, outcome in _outcomes(run, one):
         told = outcome
         if isinstance(outcome, Measured):
             told = replace(outcome, detail={**outcome.detail, **differs})
-        yield _measurement(run, method, numbers, column, told, known_at)
+        yield _measurement(context, run, method, numbers, column, told)
 
 
 def _without_pairs(
-    run: ShadowRun, deployments: tuple[int, ...], known_at: datetime
+    context: JobContext, run: ShadowRun, deployments: tuple[int, ...]
 ) -> Iterator[Measurement]:
     """What is said of a shadow leg of which no request has a partner."""
     if deployments:
         few = TooFew(0, FEWEST_PAIRS, "pairs")
-        yield _measurement(run, "agreement", deployments, "", few, known_at)
-        yield _measurement(run, "unpaired", deployments, "", _unpaired(run), known_at)
+        yield _measurement(context, run, "agreement", deployments, "", few)
+        yield _measurement(context, run, "unpaired", deployments, "", _unpaired(run))
 
 
 def _measurement(
+    context: JobContext,
     run: ShadowRun,
     method: str,
     deployments: tuple[int, ...],
     column: str,
     outcome: Outcome,
-    known_at: datetime,
 ) -> Measurement:
     known = entry(CheckName.SHADOW, method)
+    own = known.unit == "column"  # a difference is in the unit of what differs
     return Measurement(
         check=known.check.value,
         method=known.method,
@@ -159,9 +159,9 @@ def _measurement(
         subject=Subject(deployments, run.leg, 0, column),
         window=run.window,
         outcome=outcome,
-        unit=known.unit,
+        unit=(context.contract.column(column).unit or "") if own else known.unit,
         direction=known.direction,
-        known_at=known_at,
+        known_at=context.now,
     )
 
 

@@ -31,6 +31,15 @@ def test_tensors_by_the_contract_and_malformed_ones_as_they_are():
     assert (odd["datatype"], odd["data"]) == ("BYTES", ["old"])
 
 
+def test_inputs_go_in_the_order_of_the_contract():
+    made = contract({"name": "first", "type": "number"}, SCORE, {"name": "last", "type": "number"})
+    given = {"odd": 1, "last": 2, "age": 3, "first": 4}
+    wanted = ["age", "first", "last", "odd"]
+    assert list(Wire(WireForm.JSON, made).body("id", given)) == wanted
+    tensors = Wire(WireForm.V2, made).body("id", given)["inputs"]
+    assert [each["name"] for each in tensors] == wanted
+
+
 def test_an_answer_of_each_form():
     found = JSON.read({"score": 0.5, "decision": "a", "found": ["x"], "age": 3, "more": 1}, SCORED)
     assert found.outputs == {"score": 0.5, "decision": "a", "found": ["x"]}
