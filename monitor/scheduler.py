@@ -22,6 +22,7 @@ from monitor.jobs.keep_house import (
     drop_expired_labels,
     drop_expired_requests,
     forget_review_items,
+    forget_sampled_labels,
     forget_samples,
     give_up_halves,
     give_up_orphans,
@@ -99,6 +100,7 @@ class Worker:
         for model in models:
             with transaction(self.engine, model.project_id, Role.WORKER) as connection:
                 forget_samples(connection, model, now)
+                forget_sampled_labels(connection, model, now)
                 forget_review_items(connection, model, now)
                 give_up_orphans(connection, model, now)
                 give_up_halves(connection, now)

@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection, Engine
 
 from monitor.store.engine import Role, transaction
+from monitor.store.estimators import forget_sampled
 from monitor.store.label_rows import forget_old_orphans
 from monitor.store.models import ModelContext
 from monitor.store.partitions import drop_label_months, drop_request_days, prepare_ahead
@@ -67,6 +68,12 @@ def forget_review_items(connection: Connection, model: ModelContext, now: dateti
     """Items of reviews name requests and expire with them; what their ratings said stays."""
     before = now - model.contract.retention.requests
     return forget_items(connection, model.project_id, model.model_id, before)
+
+
+def forget_sampled_labels(connection: Connection, model: ModelContext, now: datetime) -> int:
+    """Labels of sampled requests kept for estimates go with the samples; of how many weeks."""
+    before = now - model.contract.retention.requests
+    return forget_sampled(connection, model.project_id, model.model_id, before)
 
 
 def give_up_orphans(connection: Connection, model: ModelContext, now: datetime) -> int:

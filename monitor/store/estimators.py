@@ -15,6 +15,8 @@ from monitor.store.quality_tables import estimator
 from monitor.windows import Window
 
 FOR_WEEK = "for_week"
+SAMPLED = "sampled"
+"""The method whose body names requests by their hash, with score and label."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,18 @@ def save_estimator(
             body=made.body,
         )
     )
+
+
+def forget_sampled(connection: Connection, project_id: int, model_id: int, before: datetime) -> int:
+    """Empty the bodies that name single requests, of windows that ended before; how many."""
+    row = estimator.c
+    return connection.execute(
+        sa.update(estimator)
+        .where(row.project_id == project_id, row.model_id == model_id)
+        .where(row.method == SAMPLED, row.window_end < before)
+        .where(sa.func.octet_length(row.body) > 0)
+        .values(body=b"")
+    ).rowcount
 
 
 def newest_estimators(

@@ -15,7 +15,7 @@ from monitor.profiles.arrays import Floats, Integers
 from monitor.profiles.labels import SCORE_CELLS
 
 MIN_LABELS, MIN_OF_CLASS = 500, 50
-DRAWS = 200
+DRAWS = 100
 STEP = 1e-12
 CELL_CENTRES = (np.arange(SCORE_CELLS) + 0.5) / SCORE_CELLS
 

@@ -14,6 +14,7 @@ from monitor.checks.estimation.calibrator import FittedCalibrator, fit_with_draw
 from monitor.checks.estimation.direct_loss import LossModel
 from monitor.checks.promise.baseline import ColumnClass
 from monitor.jobs.base import JobContext
+from monitor.jobs.estimates.checked import PastError, errors_before, past_errors
 from monitor.jobs.estimates.cohorts import Cohort
 from monitor.jobs.estimates.history import LabelHistory
 from monitor.jobs.estimates.reference import LabelledReference, reference_of_week
@@ -56,6 +57,7 @@ class Bench:
     _losses: dict[tuple[str, datetime, tuple[str, ...]], LossModel | TooFew] = field(
         default_factory=dict
     )
+    _errors: dict[tuple[str, datetime], list[tuple[str, PastError]]] = field(default_factory=dict)
     _binning: list[Binning | None] = field(default_factory=list)
     _blocks: list[tuple[BlockKey, PredictionBlock]] = field(default_factory=list)
     _blocks_of: Window | None = None
@@ -123,6 +125,13 @@ class Bench:
         if key not in self._losses:
             self._losses[key] = learn()
         return self._losses[key]
+
+    def errors(self, cohort: Cohort) -> dict[str, list[PastError]]:
+        """By measure the errors of matured cohorts that this one can learn from."""
+        key = (cohort.leg, cohort.window.end)
+        if key not in self._errors:
+            self._errors[key] = errors_before(self.connection, self.context, *key)
+        return past_errors(self._errors[key], cohort)
 
     def blocks(self, cohort: Cohort) -> list[tuple[BlockKey, PredictionBlock]]:
         """Prediction blocks of the cohort's leg and day."""

@@ -19,7 +19,7 @@ from monitor.store.tables import measurement
 
 LOOKED_AT = 28
 ERROR = "_error"
-_DAY = timedelta(days=1)
+LOOK_BACK = timedelta(days=35)
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,13 @@ class StoredEstimate:
     sigma: float
 
 
-def past_errors(
-    connection: Connection, context: JobContext, cohort: Cohort
-) -> dict[str, list[PastError]]:
-    """By measure the newest 28 errors known when the cohort's day ended, oldest first.
-
-    For all deployments together those of the widest set of each day, for one deployment its own.
-    """
+def errors_before(
+    connection: Connection, context: JobContext, leg: str, end: datetime
+) -> list[tuple[str, PastError]]:
+    """Measure and error of the cohorts of a leg that had matured when a day ended, newest revision
+    of each, over the 35 days before."""
     row = measurement.c
-    matured = cohort.window.end - label_reach(context)
+    matured = end - label_reach(context)
     newest = (
         sa.select(
             row.method, row.deployment_ids, row.window_start, row.window_end, row.value,
@@ -62,23 +60,38 @@ def past_errors(
         .ext(distinct_on(row.method, row.deployment_ids, row.window_start))
         .where(row.project_id == context.project_id, row.model_id == context.model_id)
         .where(row.check_name == CheckName.ESTIMATE.value, row.method.like("%\\_error"))
-        .where(row.leg == cohort.leg, row.segment_id == 0)
-        .where(row.window_end <= matured, row.window_end > matured - 2 * LOOKED_AT * _DAY)
+        .where(row.leg == leg, row.segment_id == 0)
+        .where(row.window_end <= matured, row.window_end > matured - LOOK_BACK)
         .order_by(row.method, row.deployment_ids, row.window_start, row.known_at.desc())
     )  # fmt: skip
+    return [
+        (
+            one.method.removesuffix(ERROR),
+            PastError(
+                tuple(one.deployment_ids), one.window_start, one.window_end, one.value, one.sigma
+            ),
+        )
+        for one in connection.execute(newest)
+        if one.state == "measured" and one.sigma is not None
+    ]
+
+
+def past_errors(
+    before: Sequence[tuple[str, PastError]], cohort: Cohort
+) -> dict[str, list[PastError]]:
+    """By measure the newest 28 errors that a cohort can learn from, oldest first.
+
+    For all deployments together those of the widest set of each day, for one deployment its own.
+    """
     found: dict[str, dict[datetime, PastError]] = {}
-    for one in connection.execute(newest):
-        if one.state != "measured" or one.sigma is None:
+    mine = cohort.deployment_ids
+    for method, one in before:
+        if not cohort.is_whole and one.deployment_ids != mine:
             continue
-        numbers = tuple(one.deployment_ids)
-        if not cohort.is_whole and numbers != cohort.deployment_ids:
-            continue
-        days = found.setdefault(one.method.removesuffix(ERROR), {})
-        before = days.get(one.window_start)
-        if before is None or len(numbers) > len(before.deployment_ids):
-            days[one.window_start] = PastError(
-                numbers, one.window_start, one.window_end, one.value, one.sigma
-            )
+        days = found.setdefault(method, {})
+        known = days.get(one.day)
+        if known is None or len(one.deployment_ids) > len(known.deployment_ids):
+            days[one.day] = one
     return {name: [days[at] for at in sorted(days)][-LOOKED_AT:] for name, days in found.items()}
 
 

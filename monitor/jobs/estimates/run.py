@@ -14,7 +14,6 @@ from monitor.contract import Task
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.check_windows import save_measurements
 from monitor.jobs.estimates.bench import Bench
-from monitor.jobs.estimates.checked import past_errors
 from monitor.jobs.estimates.classification import binary, multiclass
 from monitor.jobs.estimates.cohorts import Cohort, cohorts_of
 from monitor.jobs.estimates.history import FINAL_COVERAGE, LabelHistory
@@ -119,7 +118,7 @@ def _estimate(context: JobContext, held: Claim) -> None:
 
 
 def _outcomes(bench: Bench, cohort: Cohort, *, look_closely: bool) -> dict[str, Outcome]:
-    errors = past_errors(bench.connection, bench.context, cohort)
+    errors = bench.errors(cohort)
     match bench.context.contract.task:
         case Task.BINARY:
             return binary(bench, cohort, errors, look_closely=look_closely)

@@ -27,12 +27,12 @@ from monitor.profiles.binning import Binning
 from monitor.profiles.predictions import regression_column
 from monitor.profiles.sample import EVENT_TIME, HASH, merge_samples, sample_from_bytes
 from monitor.profiles.views import View
-from monitor.store.estimators import StoredEstimator, estimator_of_week, save_estimator
+from monitor.store.estimators import SAMPLED, StoredEstimator, estimator_of_week, save_estimator
 from monitor.store.profile_rows import read_blocks, read_samples
 from monitor.windows import Grain, Window
 
 REFERENCE_ROWS = 4_000
-SAMPLED, VERSION = "sampled", 1
+VERSION = 1
 _INPUTS = (ColumnRole.FEATURE, ColumnRole.SEGMENT)
 
 
@@ -176,8 +176,7 @@ def _labelled(
             (block.keys[rows], block.event_time[rows], number, block.score[rows], label[rows])
         )
     if not pieces:
-        none, nothing = np.zeros(0, np.int64), np.zeros(0)
-        return LabelledRows(window, none, none, none, nothing, nothing)
+        return _none(window)
     keys, times, numbers, score, label = (
         np.concatenate(each) for each in zip(*pieces, strict=True)
     )
@@ -209,6 +208,13 @@ def _stored(made: LabelledRows, leg: str, week: datetime, known_at: datetime) ->
     )  # fmt: skip
 
 
+def _none(window: Window) -> LabelledRows:
+    none, nothing = np.zeros(0, np.int64), np.zeros(0)
+    return LabelledRows(window, none, none, none, nothing, nothing)
+
+
 def _read(stored: StoredEstimator) -> LabelledRows:
+    if not stored.body:  # the rows have expired
+        return _none(stored.window)
     with np.load(io.BytesIO(stored.body), allow_pickle=False) as arrays:
         return LabelledRows(stored.window, **{name: arrays[name] for name in arrays.files})

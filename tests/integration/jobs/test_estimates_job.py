@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,8 +12,11 @@ from sqlalchemy.engine import Engine
 
 from monitor.jobs.names import CHECKS_DAY, ESTIMATES, LABELS, PROFILE
 from monitor.jobs.run import Runner
+from monitor.reports.estimates import ESTIMATED, REALISED, estimate_report
+from monitor.reports.measurements import Filter
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
+from monitor.windows import Window
 from tests.factories import (
     START,
     TestClock,
@@ -150,6 +154,23 @@ def test_the_next_estimate_names_the_last_matured_cohort_and_its_error(
     assert newest.detail["last_realised_error"] == pytest.approx(error.value)
     assert f"error {error.value:+.4g}" in newest.detail["sentence"]
     assert newest.detail["allowance"]["cohorts"] > 0
+    told = estimate_report(
+        engine, credit.project_id, credit.model_id, Window(START, START + 60 * DAY), Filter(),
+        "accuracy",
+    )  # fmt: skip
+    assert told.methods == ("auc", "accuracy", "f1", "brier")
+    assert told.newest is not None
+    assert told.sentence == newest.detail["sentence"]
+    by_kind = told.frame.groupby("deployments")["value"].count().to_dict()
+    assert by_kind == {ESTIMATED: REFERENCE + 6 - 12, REALISED: REFERENCE + 6}
+    day = START + (REFERENCE + 3) * DAY
+    assert [one.error for one in told.checked if one.day == day] == [pytest.approx(error.value)]
+    assert sum(one.inside for one in told.checked) >= 0.8 * len(told.checked)
+    before = replace(Filter(), known_by=START + REFERENCE * DAY)
+    nothing = estimate_report(
+        engine, credit.project_id, credit.model_id, Window(START, START + 60 * DAY), before
+    )
+    assert (nothing.methods, nothing.newest, nothing.sentence) == ((), None, "")
     # One estimator a week serves all its days.
     weeks = rows_of(engine, 1, "select summary->>'for_week' as week, known_at from estimator")
     assert sorted(row.week[:10] for row in weeks) == [

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from sqlalchemy.engine import Engine
 
+from monitor.jobs.keep_house import forget_sampled_labels
 from monitor.jobs.names import CHECKS_DAY, ESTIMATES, LABELS, PROFILE, WATCH
 from monitor.jobs.run import Runner
+from monitor.store.engine import Role, transaction
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from tests.factories import (
@@ -175,3 +177,10 @@ def test_a_cohort_of_other_inputs_is_reweighted(
     realised = np.mean([(made["score"] - truth) ** 2 for made, truth in seen])
     assert found.value == pytest.approx(realised, abs=0.02)
     assert estimated(engine, 43, "brier").detail["method"] == "cbpe"
+    # What names single requests goes with their samples.
+    kept = "select method, octet_length(body) > 0 as kept from estimator where method = 'sampled'"
+    assert all(row.kept for row in rows_of(engine, 1, kept))
+    with transaction(engine, project_id, Role.WORKER) as connection:
+        assert forget_sampled_labels(connection, model, START + 90 * DAY) == 0
+        assert forget_sampled_labels(connection, model, START + 400 * DAY) > 0
+    assert not any(row.kept for row in rows_of(engine, 1, kept))
