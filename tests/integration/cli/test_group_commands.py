@@ -36,7 +36,7 @@ def lending(
 def test_groups_of_a_month(run: Run, lending: ModelContext) -> None:
     ended = run("groups", "credit", "--window", "2024-05-01/2024-06-01")
     assert ended.code == 0, ended.err
-    for words in ("reference", "turns round", "branch = B and channel = phone", "yes"):
+    for words in ("reference", "turns round", "channel = phone", "confirmed"):
         assert words in ended.out
     assert "[bold]other" in ended.out
     assert "too few: 20 answers of the group, 50 needed" in ended.out

@@ -133,3 +133,19 @@ def test_the_sample_holds_every_labelled_request_of_quiet_days(
     assert len(set(found.entities.tolist())) == len(set(people))
     assert few is not None
     assert len(few) == 300
+
+
+def test_a_busy_day_counts_no_less_than_a_quiet_one(
+    store: IntakeStore, runner: Runner, engine: Engine, lending: ModelContext, clock: TestClock
+) -> None:
+    clock.now = JUNE + 30 * DAY
+    busy, quiet = loans(MAY, 1, 3000, seed=11), loans(MAY + DAY, 1, 900, seed=12)
+    send_loans(store, lending, [*busy, *quiet])
+    runner.catch_up({PROFILE, LABELS})
+    context = context_of(runner, lending)
+    with transaction(engine, 1, Role.WORKER) as connection:
+        found = labelled_sample(connection, context, Window(MAY, MAY + 2 * DAY), LIVE_LEG)
+    assert found is not None
+    days = [at.day for at in found.table["event_time"].to_pylist()]
+    assert days.count(1) == 2000  # a day's sample is cut off there, at two thirds of its requests
+    assert days.count(2) / 900 == pytest.approx(2 / 3, abs=0.1)
