@@ -7,7 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from monitor.checks.paired.bootstrap import FEWEST_DIFFERING, FEWEST_UNITS, mean_difference
+from monitor.checks.paired.bootstrap import (
+    DRAWS,
+    FEWEST_DIFFERING,
+    FEWEST_UNITS,
+    mean_difference,
+)
 from monitor.measurement import Measured, TooFew
 
 Make = Callable[[np.random.Generator, int], np.ndarray]
@@ -96,3 +101,32 @@ def test_the_same_seed_gives_the_same_limits():
 def test_missing_numbers_are_a_programming_error():
     with pytest.raises(AssertionError, match="finite"):
         mean_difference(np.array([1.0, np.nan]), rng())
+
+
+def test_limits_equal_a_slow_bootstrap_t():
+    """The same draws, unit by unit in plain Python (Efron and Tibshirani 1993, section 12.5)."""
+    change = rng().normal(0.3, 1, 240)
+    entity = np.arange(240) % 60 + (np.arange(240) % 7 == 0)
+    found = mean_difference(change, np.random.default_rng(3), entity)
+    assert isinstance(found, Measured)
+    groups = [change[entity == name].tolist() for name in sorted(set(entity.tolist()))]
+    source, pivots = np.random.default_rng(3), []
+    mean, error = slow_mean_and_error(groups)
+    left = DRAWS
+    while left:
+        rows = source.integers(0, len(groups), (min(200, left), len(groups)))
+        left -= len(rows)
+        for row in rows.tolist():
+            drawn_mean, drawn_error = slow_mean_and_error([groups[place] for place in row])
+            pivots.append((drawn_mean - mean) / drawn_error)
+    low, high = np.quantile(pivots, [0.025, 0.975])
+    assert found.low == pytest.approx(mean - high * error, rel=1e-9)
+    assert found.high == pytest.approx(mean - low * error, rel=1e-9)
+
+
+def slow_mean_and_error(groups: list[list[float]]) -> tuple[float, float]:
+    """Ratio of sums and its linearised standard error."""
+    n, g = sum(map(len, groups)), len(groups)
+    mean = sum(map(sum, groups)) / n
+    squares = sum((sum(group) - mean * len(group)) ** 2 for group in groups)
+    return mean, (g / (g - 1) * squares) ** 0.5 / n
