@@ -150,6 +150,9 @@ def _require_sides(wanted: Wanted) -> None:
         numbers = ", ".join(str(number) for number in common)
         what = f"deployment {numbers} stands on both sides; name it on one only"
         raise ConfigurationError("comparison", [Problem("a and b", what)])
+    if not 0 <= wanted.epsilon < 1:
+        what = f"{wanted.epsilon} is not from 0 up to 1; 0.02 is 2 points, or 2 % of a's value"
+        raise ConfigurationError("comparison", [Problem("epsilon", what)])
     if not wanted.a or not wanted.b:
         what = "name at least one deployment on each side"
         raise ConfigurationError("comparison", [Problem("a and b", what)])

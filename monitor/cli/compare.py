@@ -51,7 +51,7 @@ def compare(
     epsilon: Annotated[
         float,
         typer.Option(
-            "--epsilon", min=0, max=1,
+            "--epsilon",
             help="What doesn't matter: points of a share (0.02 = 2 points), of anything else a"
             " share of a's value.",
         ),

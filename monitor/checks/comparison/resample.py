@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,12 +68,44 @@ class Shared:
     def by_time(self, rng: np.random.Generator) -> Floats:
         """DRAWS bootstrap values float64[DRAWS, 1 + quantiles, 2], slots of time resampled."""
         share = np.full(self.clusters, 1 / self.clusters)
+        statistics = self._by_cluster() if self._nested() else self._of_times
         found = []
         for _ in range(0, DRAWS, DRAWS_AT_ONCE):
-            times = rng.multinomial(self.clusters, share, DRAWS_AT_ONCE)
-            found.append(self._of_weights(times[:, self.cluster].astype(np.float64)))
-        drawn = np.concatenate(found)
-        return _defined(drawn)
+            times = rng.multinomial(self.clusters, share, DRAWS_AT_ONCE).astype(np.float64)
+            found.append(statistics(times))
+        return _defined(np.concatenate(found))
+
+    def _nested(self) -> bool:
+        """True when every stratum lies in one slot of time: then no draw changes its weights."""
+        pairs = np.unique(self.stratum * self.clusters + self.cluster)
+        return len(pairs) == self.incidence.shape[1]
+
+    def _of_times(self, times: Floats) -> Floats:
+        return self._of_weights(times[:, self.cluster])
+
+    def _by_cluster(self) -> Callable[[Floats], Floats]:
+        """The statistics of draws from what each slot of time adds up to, which is much less."""
+        rows = [self._by_stratum(self.n[None, :, side].astype(np.float64)) for side in (0, 1)]
+        places = (np.arange(len(self.cluster)), self.cluster)
+        into = sparse.csr_array(
+            (np.ones(len(self.cluster)), places), shape=(len(self.cluster), self.clusters)
+        )
+        held = []
+        for side, ratio in enumerate(_to_pooled(rows[0], rows[1])):
+            scale = ratio[0, self.stratum]
+            weighted = into.T @ (self.counts[side] * scale[:, None])
+            held.append((into.T @ (scale * self.sums[:, side]), weighted.toarray()))
+
+        def statistics(times: Floats) -> Floats:
+            found = np.empty((len(times), 1 + len(self.quantiles), 2))
+            for side, (sums, counts) in enumerate(held):
+                weights = times @ counts
+                with np.errstate(invalid="ignore"):
+                    found[:, 0, side] = (times @ sums) / weights.sum(axis=1)
+                self._add_quantiles(found[:, 1:, side], weights)
+            return found
+
+        return statistics
 
     def by_row(self, rng: np.random.Generator) -> Floats:
         """The same with single rows resampled (Poisson counts), which takes them as independent."""

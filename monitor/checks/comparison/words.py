@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from monitor.checks.comparison.cells import Control
+import numpy as np
+from scipy import stats
+
+from monitor.checks.comparison.cells import Control, Overlap
 from monitor.checks.comparison.compare import Comparison, FactorResult, Line
 from monitor.checks.comparison.factors import Contrast
 from monitor.checks.comparison.verdicts import Verdict
@@ -14,6 +17,7 @@ from monitor.measurement import Direction
 
 LITTLE_OVERLAP = 0.5
 MOST_NAMED = 6
+UNEVEN_SPLIT = 0.001
 
 
 def differing_sentence(contrast: Contrast) -> str:
@@ -92,9 +96,24 @@ def cautions(comparison: Comparison, result: FactorResult, contract: Contract) -
                      " segments are not known.")  # fmt: skip
     if result.immature:
         found.append(f"Quality leaves out {result.immature} slots whose labels are immature.")
+    if result.canaries and split_p_value(result.overlap) < UNEVEN_SPLIT:
+        found.append("The split between a and b is not the same in every slice: it does not look"
+                     " random, and the canary's promise needs that it is.")  # fmt: skip
     if contract.label is not None and contract.label.feedback is Feedback.SELECTIVE:
         found.append("Labels are selective: quality is that of requests that can get one.")
     return tuple(found)
+
+
+def split_p_value(overlap: Overlap) -> float:
+    """p-value of "b has the same share of every slice", on common support (Pearson's chi-square).
+
+    1 where there is one slice only. A ramp-up while the traffic's mix moves is found too.
+    """
+    table = np.array([[row.a_shared, row.b_shared] for row in overlap.rows], np.int64)
+    table = table[table.sum(axis=1) > 0] if len(table) else table
+    if len(table) < 2 or not table.sum(axis=0).all():
+        return 1.0
+    return float(stats.chi2_contingency(table, correction=False).pvalue)
 
 
 def _of(lines: Sequence[Line], verdict: Verdict) -> str:

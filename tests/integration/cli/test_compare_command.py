@@ -134,6 +134,8 @@ REFUSED: list[tuple[str, str, tuple[str, ...], str]] = [
     ("blue", "precision=int8", (), "no deployment has precision=int8"),
     ("blue", "green", ("--window", "2020-01-01/2020-01-02"), "no profiled request"),
     ("blue", "green", ("--window", "yesterday"), "is not FROM/TO"),
+    ("blue", "green", ("--epsilon", "nan"), "nan is not from 0 up to 1"),
+    ("blue", "green", ("--epsilon", "1", "--canary"), "1.0 is not from 0 up to 1"),
     ("blue", "green", ("--leg", "shadow:x"), "no profiled request on leg shadow:x"),
 ]
 

@@ -7,6 +7,7 @@ import pytest
 
 from monitor.checks.comparison.cells import Cells, strata_of
 from monitor.checks.comparison.rates import Compared
+from monitor.checks.comparison.resample import Shared
 from monitor.checks.comparison.values import BY_ROW, BY_TIME, compare_values
 from monitor.measurement import Measured, TooFew
 from tests.unit.checks.comparison.factories import cells, value_table
@@ -117,6 +118,44 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert one["p50"].outcome == other["p50"].outcome
 
 
+def test_adding_up_slots_first_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = drawn(np.random.default_rng(7), 14, 30)
+    quick = compared(rows)
+    monkeypatch.setattr(Shared, "_nested", lambda _: False)
+    plain = compared(rows)
+    for name, one in quick.items():
+        expected, got = plain[name].outcome, one.outcome
+        assert type(got) is type(expected)
+        if isinstance(got, Measured) and isinstance(expected, Measured):
+            assert got.value == pytest.approx(expected.value)
+            assert (got.low, got.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_seasonal_strata_are_weighed_anew_in_every_draw() -> None:
+    # a on the first 14 days, b on the next: strata are hours of the day, slots are hours
+    rng = np.random.default_rng(8)
+    heavy = np.tile(np.r_[np.zeros(12), np.full(12, 0.7)], 28)
+    sides = np.repeat([0, 1], 14 * 24)
+    rows = []
+    for shift, side in zip(heavy, sides, strict=True):
+        mine = on_grid(np.exp(rng.normal(shift, 0.3, rng.poisson(3 + 5 * (shift > 0) * side))))
+        rows.append((mine, mine[:0]) if side == 0 else (mine[:0], mine))
+    n = np.array([[len(a), len(b)] for a, b in rows])
+    found = cells(list(range(len(rows))), [0] * len(rows), n)
+    held = strata_of(found, np.arange(len(rows)) % 24)
+    table = value_table(rows, (0.5,))
+    got = {m.name: c for m, c in compare_values(found, table, held, rng)}
+    outcome = got["mean"].outcome
+    assert isinstance(outcome, Measured)
+    assert outcome.low is not None
+    assert outcome.high is not None
+    assert outcome.low < 0 < outcome.high  # alike on the same mix
+    crude = got["mean"].crude
+    assert crude[0] is not None
+    assert crude[1] is not None
+    assert crude[1] - crude[0] > outcome.high  # though b served more of the heavy half
+
+
 def truths(quantiles: tuple[float, ...], ratio: float, **sds: float) -> dict[str, float]:
     """Differences of the population, from half a million rows a side."""
     rng = np.random.default_rng(99)
@@ -160,11 +199,11 @@ def test_rows_resampled_cover_too() -> None:
     rng = np.random.default_rng(22)
     truth = truths((), 1.1, slot_sd=0.0, own_sd=0.0)["mean"]
     covered = []
-    for seed in range(200):
+    for seed in range(100):
         made = drawn(rng, 2, 25, ratio=1.1, slot_sd=0.0, own_sd=0.0)
         outcome = compared(made, seed, ())["mean"].outcome
         if isinstance(outcome, Measured) and outcome.low is not None and outcome.high is not None:
             covered.append(outcome.low <= truth <= outcome.high)
     error = np.sqrt(0.05 * 0.95 / len(covered))
-    assert len(covered) >= 150
+    assert len(covered) >= 75
     assert np.mean(covered) >= 0.93 - 3 * error
