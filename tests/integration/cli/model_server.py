@@ -7,13 +7,14 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import StreamingResponse
 from sklearn.linear_model import LogisticRegression
 
 
@@ -92,9 +93,20 @@ async def _odd(fault: str) -> Response | None:
     }
     if fault == "slow":
         await asyncio.sleep(5)
+    if fault == "drip":
+        return StreamingResponse(_drops(), media_type="application/json")
+    if fault == "huge":
+        return Response(b'{"score": 0.5, "pad": "' + b"x" * (9 << 20) + b'"}')
     if fault == "error":
         return Response("Internal\tServer Error\n\x00", 500)
     return Response(bodies[fault], media_type="application/json") if fault in bodies else None
+
+
+async def _drops() -> AsyncIterator[bytes]:
+    """An answer that never ends, though something comes all the time."""
+    for _ in range(100):
+        yield b" "
+        await asyncio.sleep(0.05)
 
 
 def _json(body: dict[str, Any]) -> Response:
@@ -120,3 +132,25 @@ def model_server(precision: str = "float64", fault: str = "") -> Iterator[str]:
         server.force_exit = server.should_exit = True
         thread.join(10)
         listening.close()
+
+
+@contextmanager
+def server_that_goes_away(answers: int) -> Iterator[str]:
+    """Answers so many requests rightly (at age 20), one a connection, and then is gone."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    body = json.dumps({"score": score_of(20), "decision": "no"}).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+
+    def serve() -> None:
+        for _ in range(answers):
+            with listening.accept()[0] as connection:
+                connection.recv(65_536)
+                connection.sendall(head.encode() + body)
+        listening.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        thread.join(10)

@@ -15,7 +15,11 @@ from sqlalchemy.engine import Engine
 from monitor.jobs.run import Runner
 from tests.factories import TestClock, apply, make_contract, rows_of
 from tests.integration.cli.conftest import Run
-from tests.integration.cli.model_server import model_server, score_of
+from tests.integration.cli.model_server import (
+    model_server,
+    score_of,
+    server_that_goes_away,
+)
 
 COLUMNS = [
     {"name": "age", "type": "number"},
@@ -231,6 +235,8 @@ FAULTS = {
     "null": "abstained (every output is null)",
     "abstains": "abstained (not sure)",
     "error": "HTTP 500: Internal Server Error",
+    "drip": "timed out (no whole answer within 0.3 s)",
+    "huge": "malformed answer: longer than 8 MB",
     "slow": "timed out (no whole answer within 0.3 s)",
     "outside": "score has no value that keeps the contract",
 }
@@ -261,6 +267,15 @@ def test_nobody_answers(run: Run, core: None, engine: Engine, project_id: int):
     unjudged = run("golden", "judge", "core", "--run", "nobody")
     assert unjudged.code == 2
     assert "no answer to core@1 on leg replay:nobody; there is: nothing" in unjudged.err
+
+
+def test_a_server_that_goes_away_leaves_failed_requests(run: Run, core: None):
+    with server_that_goes_away(1) as url:
+        sent = replay(run, url, "away")
+    assert (sent.code, "1 answered, 5 failed" in sent.out) == (0, True)
+    code, (found,) = judged(run, "away")
+    assert (code, found["passed_cases"]) == (1, 1)
+    assert "it ended as failed (no connection:" in found["failed"][0]["reasons"][0]
 
 
 def test_a_run_is_one_replay(run: Run, core: None):
@@ -337,6 +352,9 @@ def test_a_replay_is_judged_by_its_set_alone(
         "select distinct check_name from measurement where leg like 'replay:%'",
     )  # fmt: skip
     assert [row.check_name for row in checks] == ["golden"]
+    assert rows_of(engine, project_id, "select 1 from baseline") == []
+    live = "select 1 from measurement where leg = 'live' and state = 'measured'"
+    assert rows_of(engine, project_id, live) == []
 
 
 RULES = """
