@@ -126,11 +126,11 @@ def login(by: str | None) -> str:
         return f"user {os.getuid()}"
 
 
-def read_text_file(path: Path) -> str:
+def read_text_file(path: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
     """The text of a configuration file; ConfigurationError when it can't be read."""
     try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise _unreadable(path, f"is larger than {MAX_FILE_BYTES >> 20} MB")
+        if path.stat().st_size > most_bytes:
+            raise _unreadable(path, f"is larger than {most_bytes >> 20} MB")
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise _unreadable(path, f"can't be read: {error.strerror or error}") from error

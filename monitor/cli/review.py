@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from monitor.jobs.base import JobContext
     from monitor.jobs.review.wanted import Wanted
 
+MOST_BYTES = 256 << 20
+
 app = typer.Typer(help="Let people rate a sample of requests.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The review's name.", show_default=False)]
@@ -127,7 +129,7 @@ def import_(
     from monitor.jobs.review.take_ratings import take_ratings
     from monitor.store.open import open_store
 
-    text = read_text_file(file)
+    text = read_text_file(file, MOST_BYTES)
     with open_database() as engine:
         owner = _model_of(engine, project, name, model)
         store = open_store(settings_with_database())

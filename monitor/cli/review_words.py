@@ -110,7 +110,8 @@ def show_lines(model: str, found: ReviewFacts) -> Iterator[str]:
 def _signal_lines(one: SignalResult) -> Iterator[str]:
     yield f"{plain(one.name)}: {_ESTIMATES.get(one.method, one.method)} {_number(one.estimate)}"
     unweighted = one.estimate.detail.get("unweighted")
-    if unweighted is not None and one.estimate.value is not None:
+    value = one.estimate.value
+    if unweighted is not None and value is not None and abs(unweighted - value) > 1e-9:
         yield f"  not weighted it would be {unweighted:.4g}"
     covered = one.estimate.detail.get("covered", 1.0)
     if covered < 1:
@@ -125,10 +126,20 @@ def _signal_lines(one: SignalResult) -> Iterator[str]:
     if one.disagreements:
         yield f"  {one.disagreements} items with different answers:"
         for each in one.disagreed[:MOST_SHOWN]:
-            told = ", ".join(f"{plain(who)} {plain(what)}" for who, what in each["answers"].items())
+            told = ", ".join(
+                f"{plain(who)} {_answer(one, what)}" for who, what in each["answers"].items()
+            )
             yield f"    item {each['item']}: {told}"
         if one.disagreements > MOST_SHOWN:
             yield f"    and {one.disagreements - MOST_SHOWN} more (--json)"
+
+
+def _answer(one: SignalResult, value: float | str) -> str:
+    if isinstance(value, str):
+        return plain(value)
+    if one.method == "pass_rate":
+        return "true" if value else "false"
+    return f"{value:g}"
 
 
 def _number(one: Number) -> str:

@@ -76,19 +76,23 @@ def draws(connection: Connection, project_id: int, model_id: int) -> list[Draw]:
     return [_draw(found) for found in connection.execute(query)]
 
 
-def find_draw(connection: Connection, project_id: int, model_id: int, name: str) -> Draw | None:
-    """The review of this name, None when there is none."""
+def find_draw(
+    connection: Connection, project_id: int, model_id: int, name: str, *, lock: bool = False
+) -> Draw | None:
+    """The review of this name, None when there is none. `lock`: nobody else changes it now."""
     row = review_draw.c
     query = sa.select(review_draw).where(
         row.project_id == project_id, row.model_id == model_id, row.name == name
     )
-    found = connection.execute(query).one_or_none()
+    found = connection.execute(query.with_for_update() if lock else query).one_or_none()
     return None if found is None else _draw(found)
 
 
-def required_draw(connection: Connection, project_id: int, model_id: int, name: str) -> Draw:
+def required_draw(
+    connection: Connection, project_id: int, model_id: int, name: str, *, lock: bool = False
+) -> Draw:
     """The review of this name; UnknownSubject names those there are."""
-    found = find_draw(connection, project_id, model_id, name)
+    found = find_draw(connection, project_id, model_id, name, lock=lock)
     if found is None:
         names = [one.name for one in draws(connection, project_id, model_id)]
         raise UnknownSubject(f"no review {name!r}; there are: {', '.join(names) or 'none yet'}")

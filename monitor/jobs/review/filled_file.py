@@ -47,7 +47,11 @@ def read_filled(
     """
     found = Filled()
     separator = _separator(text)
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        found.problems.append(Problem("file", f"can't be read as CSV: {error}"))
+        return found
     header = [cell.strip() for cell in rows[0]] if rows else []
     places = _columns(header, signals, found)
     if places is None:

@@ -153,7 +153,7 @@ def _measure(rows: RequestRows, wanted: Wanted) -> Floats:
 
 def _strata(rows: RequestRows, wanted: Wanted) -> pa.Array:
     if not wanted.by:
-        return pa.array([WHOLE] * len(rows))
+        return pa.repeat(pa.scalar(WHOLE), len(rows))
     columns = [[f"{name}={value}" for value in _values(rows, name)] for name in wanted.by]
     return pa.array([", ".join(each) for each in zip(*columns, strict=True)])
 

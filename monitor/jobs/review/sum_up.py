@@ -21,7 +21,7 @@ def signals_of(context: JobContext, made: Draw) -> tuple[Signal, ...]:
 def refresh(context: JobContext, name: str) -> None:
     """Sum up what the ratings of a review say, as known now; earlier results are kept."""
     with transaction(context.engine, context.project_id, Role.WORKER) as connection:
-        made = required_draw(connection, context.project_id, context.model_id, name)
+        made = required_draw(connection, context.project_id, context.model_id, name, lock=True)
         _save(connection, context, made)
 
 

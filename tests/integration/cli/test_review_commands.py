@@ -240,6 +240,8 @@ def test_every_mistake_in_a_file_is_told_at_once_and_nothing_is_stored(
         in run("review", "import", "week", "week-ada.csv", "--rater", "eve").err
     )
     assert "no review 'weak'; there are: week" in run("review", "show", "weak").err
+    path.write_text(",".join(f'"{cell}"' for cell in header) + "\n1," + "x" * 200_000)
+    assert "can't be read as CSV" in run("review", "import", "week", path, "--rater", "ada").err
     path.write_bytes(b"\xff\xfe\x00")
     assert "is not UTF-8 text" in run("review", "import", "week", path, "--rater", "ada").err
 
