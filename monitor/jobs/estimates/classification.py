@@ -17,7 +17,7 @@ from monitor.checks.estimation.multiclass import (
     multiclass_estimates,
 )
 from monitor.checks.estimation.served import ServedScores
-from monitor.checks.estimation.support import score_support
+from monitor.checks.estimation.support import ScoreSupport, score_support
 from monitor.jobs.estimates.bench import Bench
 from monitor.jobs.estimates.checked import PastError
 from monitor.jobs.estimates.cohorts import Cohort
@@ -125,18 +125,37 @@ def multiclass(bench: Bench, cohort: Cohort, errors: Errors) -> dict[str, Outcom
     found = standing(bench, cohort, rows)
     if isinstance(found, TooFew):
         return _all(MulticlassEstimate, found, basis, errors)
+    served = _class_scores(bench, cohort)
+    outside = _most_outside(found, served)
     n_reference = found.reference.n(found.deployment_ids)
-    basis = Basis(CBPE, found.reference.window, n_reference, {}, found.unknown_share)
+    gates = {"score_outside": outside.outside, "score_psi": outside.psi}
+    basis = Basis(CBPE, found.reference.window, n_reference, gates, found.unknown_share)
+    stopped = outside.withheld()
+    if stopped is not None and len(served.predicted) >= MIN_ROWS:
+        return _all(MulticlassEstimate, stopped, basis, errors)
     fitted = bench.fitted(cohort, found.reference, found.deployment_ids)
     allowed = {name: one.sigma for name, one in allowances(errors).items()}
     outcomes = multiclass_estimates(
-        _class_scores(bench, cohort), fitted, bench.rng(cohort),
-        n_reference=n_reference, allowance=allowed,
-    )  # fmt: skip
+        served, fitted, bench.rng(cohort), n_reference=n_reference, allowance=allowed
+    )
     return {
         name.value: told(outcome, basis, errors.get(name.value, []))
         for name, outcome in outcomes.items()
     }
+
+
+def _most_outside(found: Standing, served: ClassScores) -> ScoreSupport:
+    """The support of the class whose scores lie outside the most."""
+    return max(
+        (
+            score_support(
+                found.reference.labelled(place, found.deployment_ids),
+                ServedScores.of_rows(served.scores[:, place], np.zeros(len(served.predicted))),
+            )
+            for place in range(served.scores.shape[1])
+        ),
+        key=lambda one: one.outside,
+    )
 
 
 def _class_scores(bench: Bench, cohort: Cohort) -> ClassScores:

@@ -25,6 +25,8 @@ from monitor.checks.estimation.multiclass import (
     multiclass_estimates,
 )
 from monitor.checks.estimation.realised import realised_multiclass
+from monitor.checks.estimation.reweighted import Reweighted, reweighted_calibrator
+from monitor.checks.estimation.reweighting import Likeness, likeness
 from monitor.checks.estimation.served import ServedScores
 from monitor.measurement import Measured
 from tests.unit.checks.estimation.published import REFERENCE, car_loan, car_prices
@@ -136,6 +138,39 @@ def test_a_bias_that_varies_is_allowed_for_as_a_spread() -> None:
         reach = LARGEST_Z * np.hypot(own[20], bias_allowance(past).sigma)
         hits.append(bool(abs(errors[20]) <= reach))
     assert LOW - 0.014 <= np.mean(hits) <= HIGH
+
+
+def test_reweighted_where_inputs_moved_that_the_score_does_not_see() -> None:
+    rng = np.random.default_rng(4)
+
+    def rows(n: int, moved: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        x, z = rng.normal(moved, 1, n), rng.normal(0, 1.2, n)
+        chance = 1 / (1 + np.exp(-(0.9 * z - 0.5 * x)))
+        score = np.round(1 / (1 + np.exp(-z)), 2)
+        return x, score, (rng.random(n) < chance).astype(float)
+
+    hits: dict[str, list[bool]] = {name: [] for name in BinaryEstimate}
+    plain = []
+    for turn in range(40):
+        x, score, label = rows(2_500, 0.0)
+        x_now, score_now, label_now = rows(400, 0.7)
+        predicted = (score_now >= 0.5).astype(float)
+        like = likeness(np.column_stack((x, score)), np.column_stack((x_now, score_now)), seed=turn)
+        assert isinstance(like, Likeness)
+        again = reweighted_calibrator(score, label, like.weight, rng, 40)
+        assert isinstance(again, Reweighted)
+        served = ServedScores.of_rows(score_now, predicted)
+        truth = realised(score_now, label_now, predicted)
+        for name, one in binary_estimates(served, again.fitted, rng, n_reference=2_500).items():
+            assert isinstance(one, Measured)
+            hits[name].append(one.low <= truth[name] <= one.high)
+        unweighted = fit_with_draws(LabelledScores.of_rows(score, label), rng, 40)
+        f1 = binary_estimates(served, unweighted, rng, n_reference=2_500)[BinaryEstimate.F1]
+        assert isinstance(f1, Measured)
+        plain.append(f1.low <= truth["f1"] <= f1.high)
+    for name, seen in hits.items():
+        assert np.mean(seen) >= LOW - 2 * 0.034, name
+    assert np.mean(plain) < 0.9  # what reweighting is for
 
 
 def test_multiclass() -> None:
