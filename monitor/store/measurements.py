@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -35,6 +35,9 @@ _COLUMNS = (
         "known_at",
     ),
 )
+PASSING = frozenset({"expected_share", "age_hours"})
+"""Entries of a detail that change while a cohort gets older, whether or not a label came."""
+
 _IDENTITY = (
     *("check_name", "method", "column_name", "segment_id", "leg", "deployment_ids"),
     *("window_start", "window_end", "baseline_id"),
@@ -81,7 +84,7 @@ def _newest(
     for one in connection.execute(query):
         key = tuple(getattr(one, name) for name in _IDENTITY)
         content = tuple(getattr(one, name) for name in _CONTENT)
-        stored[_plain(key)] = (*content, one.detail)
+        stored[_plain(key)] = (*content, _lasting(one.detail))
     return stored
 
 
@@ -104,8 +107,13 @@ def _content(one: Measurement) -> tuple[Any, ...]:
     return (
         *(one.method_version, state, *numbers, int(n)),
         *(None if n_reference is None else int(n_reference), unit, direction, reason),
-        json.loads(detail),
+        _lasting(json.loads(detail)),
     )
+
+
+def _lasting(detail: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a detail makes it another one: not what only time passing changes."""
+    return {name: value for name, value in detail.items() if name not in PASSING}
 
 
 def _identity(one: Measurement) -> tuple[Any, ...]:

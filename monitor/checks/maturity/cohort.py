@@ -84,8 +84,8 @@ def cohort_maturity(
     plateau, so that a cohort whose labels will never all come still becomes final. While no request
     is as old as a label may be the plateau is unknown and taken as 1. States: too early below 0.5,
     partial below 0.8, provisional below 0.98, else final. Final too: where 98 % have their label,
-    and where `closed` says that labels and corrections are no longer taken. Without a curve a
-    cohort that is neither is too early.
+    and where `closed` says that labels and corrections are no longer taken. The coverage is a lower
+    limit of m, whatever the curve says, and all that is known without one.
 
     Where every request is to get a label (`all_get_one`), a cohort is not more mature than the
     labels it has: labels that were lost on the way make it as immature as labels that are to come.
@@ -97,7 +97,8 @@ def cohort_maturity(
     if closed or (coverage is not None and coverage >= FINAL_FROM):
         state = MaturityState.FINAL
     else:
-        state = _state_of(_at_most_there(share, strata, labelled, n) if all_get_one else share)
+        judged = _at_most_there(share, strata, labelled, n) if all_get_one else share
+        state = _state_of(max(judged or 0.0, coverage or 0.0))
     return Maturity(state, share, age_hours, coverage)
 
 
@@ -121,8 +122,8 @@ def _at_most_there(
     return min(share, wilson_limits(labelled, n)[1] * n / in_the_end)
 
 
-def _state_of(share: float | None) -> MaturityState:
-    if share is None or share < PARTIAL_FROM:
+def _state_of(share: float) -> MaturityState:
+    if share < PARTIAL_FROM:
         return MaturityState.TOO_EARLY
     if share < PROVISIONAL_FROM:
         return MaturityState.PARTIAL

@@ -21,7 +21,18 @@ from monitor.store.alert_book import apply_rules
 from monitor.store.delay_curves import CurveKey, read_curves
 from monitor.store.engine import Role, transaction
 from monitor.store.intake_store import IntakeStore
-from tests.factories import START, TestClock, apply, deployment, make_contract, rows_of
+from tests.factories import (
+    START,
+    TestClock,
+    apply,
+    deployment,
+    label,
+    label_batch,
+    make_contract,
+    request,
+    rows_of,
+    send,
+)
 from tests.integration.jobs.support import DAY, HOUR
 from tests.late_labels import RULES, World
 
@@ -195,3 +206,37 @@ def test_a_day_is_followed_once_and_a_backlog_at_once(world: Callable[..., World
     finals = [row for row in made.found("quality", "label_coverage")
               if row.detail["maturity"] == "final"]  # fmt: skip
     assert {START + day * DAY for day in range(5)} <= {row.window_start for row in finals}
+
+
+def test_a_correction_touches_no_other_deployment_of_an_immature_day(
+    world: Callable[..., World],
+) -> None:
+    made = world()
+    deployment(made.engine, made.model, model_version="2")
+    rows = [
+        request(f"{number}-{n}", START + HOUR, score=0.1 + n / 100, deployment=number)
+        for number in (1, 2)
+        for n in range(80)
+    ]
+    send(made.store, made.model, rows)
+    told = [label(row["request_id"], float(n % 2), START + 5 * HOUR)
+            for n, row in enumerate(rows) if n % 3]  # fmt: skip
+    made.store.store_labels(label_batch(made.model, told, arrived_at=START + DAY))
+    made.clock.now = START + DAY + HOUR
+    made.runner.catch_up()
+    corrected = [label("1-7", 0.0, START + 30 * HOUR)]
+    made.store.store_labels(label_batch(made.model, corrected, arrived_at=START + 2 * DAY))
+    made.clock.now = START + 2 * DAY + HOUR
+    made.runner.catch_up()
+    query = (
+        "select deployment_ids, count(*) as revisions, max(detail->>'maturity') as state"
+        " from measurement where check_name = 'quality' and method = 'accuracy'"
+        " and window_end - window_start < interval '2 days' group by 1 order by 1"
+    )
+    found = rows_of(made.engine, 1, query)
+    assert [(row.deployment_ids, row.revisions) for row in found] == [
+        ([1], 2),
+        ([1, 2], 2),
+        ([2], 1),
+    ]
+    assert {row.state for row in found} <= {"partial", "too_early"}

@@ -71,8 +71,10 @@ def test_classes_are_weighed_by_their_numbers() -> None:
 
 
 def test_final_by_coverage_and_by_the_end_of_corrections() -> None:
-    waiting = [Stratum(1, 1.0, 100, 97, None)]
+    waiting = [Stratum(1, 1.0, 100, 40, None)]
     assert cohort_maturity(waiting, 1.0, closed=False).state is MaturityState.TOO_EARLY
+    nearly = [Stratum(1, 1.0, 100, 97, None)]
+    assert cohort_maturity(nearly, 1.0, closed=False).state is MaturityState.PROVISIONAL
     assert cohort_maturity(waiting, 1.0, closed=True).state is MaturityState.FINAL
     full = [Stratum(1, 1.0, 100, 98, None)]
     assert cohort_maturity(full, 1.0, closed=False).state is MaturityState.FINAL
