@@ -75,8 +75,14 @@ def draw_month(frame: Frame, model: ModelFacts, report: GroupsReport) -> None:
         )
     _draw_columns(report, model)
     _draw_adjusted(report.adjusted)
+    st.subheader("Worst groups")
     if report.worst is not None:
         _draw_worst(report.worst)
+    else:
+        kit.empty(
+            "The worst group was not sought yet",
+            "It is sought once the month's labels are in: label.max_age after the month's end.",
+        )
 
 
 def _month(frame: Frame, report: GroupsReport) -> str:
@@ -168,7 +174,6 @@ def _held_fixed(row: AdjustedRow) -> str:
 
 
 def _draw_worst(worst: Worst) -> None:
-    st.subheader("Worst groups")
     if not worst.found:
         kit.too_few("No worst group can be named", worst.reason or "")
         return

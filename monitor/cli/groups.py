@@ -71,7 +71,9 @@ def groups(
     typer.echo(f"{plain(model)}, {plain(found.window)}, deployments {numbers}")
     _print_columns(found)
     _print_adjusted(found.adjusted)
-    if found.worst is not None:
+    if found.worst is None:
+        typer.echo("\nThe worst group is sought once the month's labels are in.")
+    else:
         _print_worst(found.worst)
 
 

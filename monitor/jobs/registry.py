@@ -8,6 +8,7 @@ from functools import partial
 from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.check_windows import check_due_windows
 from monitor.jobs.estimates.run import estimate_due_days
+from monitor.jobs.groups.worst import search_due_months
 from monitor.jobs.hour_windows import check_due_hours
 from monitor.jobs.join_labels import join_waiting_labels
 from monitor.jobs.maturity.follow_labels import follow_labels
@@ -22,6 +23,7 @@ from monitor.jobs.names import (
     SERVING,
     SIGNALS,
     WATCH,
+    WORST_GROUPS,
 )
 from monitor.jobs.profile_windows import profile_due_windows
 from monitor.jobs.promise.watch_hours import watch_due_hours
@@ -40,5 +42,6 @@ JOBS: tuple[tuple[str, Job], ...] = (
     (CHECKS_DAY, partial(check_due_windows, job=CHECKS_DAY)),
     (ESTIMATES, estimate_due_days),
     (CHECKS_MONTH, partial(check_due_windows, job=CHECKS_MONTH)),
+    (WORST_GROUPS, search_due_months),
     (SIGNALS, measure_due_signals),
 )

@@ -185,8 +185,9 @@ def _rows(
         .order_by(*IDENTITY, measurement.c.known_at.desc())
     )
     found = [row_of(row) for row in connection.execute(query)]
-    widest = max((row.deployment_ids for row in found), key=lambda ids: (len(ids), ids))
-    return [row for row in found if row.deployment_ids == widest]
+    compared = [row for row in found if row.method != WORST]
+    widest = max((row.deployment_ids for row in compared or found), key=lambda ids: (len(ids), ids))
+    return [row for row in found if row.method == WORST or row.deployment_ids == widest]
 
 
 def _report(
@@ -198,7 +199,8 @@ def _report(
     for row in rows:
         if row.method in METHOD_WORDS:
             by_column[row.column].append(_group_row(row, names))
-    worst = next((row for row in rows if row.method == WORST), None)
+    searched = [row for row in rows if row.method == WORST]
+    worst = max(searched, key=lambda row: len(row.deployment_ids), default=None)
     return GroupsReport(
         window=months[0],
         months=months,

@@ -9,7 +9,7 @@ from sqlalchemy.engine import Engine
 
 from dashboards import data
 from monitor.jobs.explanation.explain import Question, explain
-from monitor.jobs.names import CHECKS_MONTH, LABELS, PROFILE
+from monitor.jobs.names import CHECKS_MONTH, LABELS, PROFILE, WORST_GROUPS
 from monitor.jobs.run import Runner
 from monitor.records import LIVE_LEG
 from monitor.store.intake_store import IntakeStore
@@ -39,7 +39,7 @@ def test_the_page_tells_verdicts_worst_groups_and_an_explanation(
     for loan in found[:150]:
         loan.row["sex"] = HOSTILE
     send_loans(store, model, found)
-    runner.catch_up({PROFILE, LABELS, CHECKS_MONTH})
+    runner.catch_up({PROFILE, LABELS, CHECKS_MONTH, WORST_GROUPS})
     question = Question(
         Window(JUNE, JUNE + timedelta(days=8)), Window(MAY, MAY + timedelta(days=8)), LIVE_LEG
     )

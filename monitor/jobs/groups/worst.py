@@ -1,61 +1,107 @@
-"""The group that does worst in a month whose labels are in: searched in labelled sampled rows."""
+"""The group that does worst in a month whose labels are in: searched in labelled sampled rows.
+
+A job of its own that follows the monthly checks: once the longest label delay has passed since the
+month's end, and again whenever the month was measured again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 from sqlalchemy.engine import Connection
 
+from monitor.calendar import local_month
 from monitor.checks.groups.worst import worst_group
-from monitor.checks.registry import CheckName
+from monitor.checks.registry import CheckName, entry
 from monitor.checks.slice_counts import SliceColumn, coarse_column
 from monitor.checks.slices import MAX_COLUMNS, SliceRows
 from monitor.contract import Task
-from monitor.jobs.base import JobContext
-from monitor.jobs.grouping import WHOLE
+from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.check_windows import save_measurements
 from monitor.jobs.labelled_sample import JUDGED, LabelledSample, labelled_sample
-from monitor.jobs.plans.base import PlanInputs
+from monitor.jobs.names import CHECKS_MONTH, WORST_GROUPS
 from monitor.jobs.promise.sampled import cells_of, is_input
-from monitor.measurement import Measurement, Outcome, TooFew
+from monitor.measurement import Measurement, Outcome, Subject, TooFew
+from monitor.profiles.arrays import Integers
 from monitor.profiles.binning import Binning
 from monitor.records import LIVE_LEG
+from monitor.store.baselines import current_binning
+from monitor.store.engine import Role, transaction
+from monitor.store.following_windows import windows_to_follow
+from monitor.store.job_windows import Claim, due_windows, finish, mark_due
+from monitor.store.profile_rows import served_deployments
+from monitor.windows import Window
 
-WORST = "worst_group"
-
-
-def measure_worst_group(
-    connection: Connection, context: JobContext, inputs: Sequence[PlanInputs]
-) -> Iterator[Measurement]:
-    """One measurement of everything that served the live leg in the window."""
-    mine = [one for one in inputs if one.leg == LIVE_LEG and one.segment_id == WHOLE]
-    if context.contract.label is None or context.contract.task not in JUDGED or not mine:
-        return
-    whole = max(mine, key=lambda one: len(one.deployment_ids))
-    outcome = _outcome(connection, context, whole)
-    unit = "label" if context.contract.task is Task.REGRESSION else None
-    yield whole.measurement(CheckName.GROUPS, WORST, outcome, unit=unit)
+METHOD = "worst_group"
+MONTHS_AT_ONCE = 2
 
 
-def _outcome(connection: Connection, context: JobContext, whole: PlanInputs) -> Outcome:
-    label = context.contract.label
-    if label is not None and whole.window.end + label.max_age > context.now:
-        passed = max(0, (context.now - whole.window.end).days)
-        what = "days since the month's end; labels are still coming"
-        return TooFew(min(passed, label.max_age.days - 1), max(1, label.max_age.days), what)
-    binning = whole.yardsticks.binning
-    sample = labelled_sample(connection, context, whole.window, whole.leg)
+def search_due_months(context: JobContext) -> JobReport:
+    """Search the months that are mature and were never searched, or measured since."""
+    contract = context.contract
+    if contract.label is None or contract.task not in JUDGED:
+        return JobReport()
+    project, model = context.project_id, context.model_id
+    mature = local_month(context.now - contract.label.max_age, contract.time_zone).start
+    with transaction(context.engine, project, Role.WORKER) as connection:
+        behind = windows_to_follow(connection, project, model, WORST_GROUPS, CHECKS_MONTH, mature)
+        mark_due(connection, project, model, WORST_GROUPS, behind)
+        starts = due_windows(connection, project, model, WORST_GROUPS, mature, MONTHS_AT_ONCE)
+    return run_claimed(context, WORST_GROUPS, starts, _search) if starts else JobReport()
+
+
+def _search(context: JobContext, held: Claim) -> None:
+    with transaction(context.engine, context.project_id, Role.WORKER, snapshot=True) as connection:
+        found: list[Measurement] = []
+        rows: dict[datetime, int] = {}
+        for start in held.starts:
+            window = local_month(start, context.contract.time_zone)
+            measured = _measurements(connection, context, window)
+            rows[start] = len(measured)
+            found += measured
+        save_measurements(connection, context, found)
+        finish(connection, held, rows)
+
+
+def _measurements(
+    connection: Connection, context: JobContext, window: Window
+) -> Sequence[Measurement]:
+    """One measurement of everything that served the live leg; none when nothing did."""
+    served = served_deployments(connection, context.project_id, context.model_id, window)
+    if not served:
+        return []
+    known = entry(CheckName.GROUPS, METHOD)
+    return [
+        Measurement(
+            check=known.check.value,
+            method=known.method,
+            method_version=known.version,
+            subject=Subject(served, LIVE_LEG),
+            window=window,
+            outcome=_outcome(connection, context, window),
+            unit="label" if context.contract.task is Task.REGRESSION else known.unit,
+            direction=known.direction,
+            known_at=context.now,
+        )
+    ]
+
+
+def _outcome(connection: Connection, context: JobContext, window: Window) -> Outcome:
+    binning = current_binning(connection, context.project_id, context.model_id)
+    sample = labelled_sample(connection, context, window, LIVE_LEG)
     if binning is None or sample is None:
         return TooFew(0, 1, "baselines with sampled rows")
-    columns, cells = slice_columns(context, binning, sample)
+    columns, cells = _columns(context, binning.binning, sample)
     if not columns:
         return TooFew(0, 1, "columns to search")
     return worst_group(columns, SliceRows(cells, sample.entities, sample.loss))
 
 
-def slice_columns(
+def _columns(
     context: JobContext, binning: Binning, sample: LabelledSample
-) -> tuple[list[SliceColumn], np.ndarray[tuple[int, int], np.dtype[np.int64]]]:
+) -> tuple[list[SliceColumn], Integers]:
     """The inputs in coarse groups, and the cell numbers of the rows, int64[columns, n]."""
     inputs = [c for c in context.contract.columns if is_input(c, binning, [sample.table])]
     inputs = inputs[:MAX_COLUMNS]

@@ -7,7 +7,7 @@ import json
 import pytest
 from sqlalchemy.engine import Engine
 
-from monitor.jobs.names import CHECKS_MONTH, LABELS, PROFILE
+from monitor.jobs.names import CHECKS_MONTH, LABELS, PROFILE, WORST_GROUPS
 from monitor.jobs.run import Runner
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
@@ -29,7 +29,7 @@ def lending(
     for loan in found[:20]:
         loan.row["sex"] = "[bold]other"
     send_loans(store, model, found)
-    runner.catch_up({PROFILE, LABELS, CHECKS_MONTH})
+    runner.catch_up({PROFILE, LABELS, CHECKS_MONTH, WORST_GROUPS})
     return model
 
 

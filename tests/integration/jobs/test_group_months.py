@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from monitor.jobs.run import Runner
 from monitor.store.hand_over import apply_alert_rules
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
-from tests.factories import TestClock, rows_of, send
+from tests.factories import TestClock, label, label_batch, rows_of, send
 from tests.integration.jobs.support import DAY, problems
 from tests.integration.lending import JUNE, MAY, Loan, lending_model, loans, send_loans, send_truth
 
@@ -115,7 +117,7 @@ def test_a_month_of_loans(
     assert [tuple(one) for one in alerts] == [("four-fifths", "firing", "sex=woman")]
 
 
-def test_before_labels_are_due_the_worst_group_waits_and_answers_are_compared(
+def test_answers_are_compared_at_once_and_the_worst_group_waits_until_labels_are_due(
     store: IntakeStore, engine: Engine, runner: Runner, lending: ModelContext, clock: TestClock
 ) -> None:
     found = loans(MAY, 10, 120, seed=2)
@@ -124,15 +126,35 @@ def test_before_labels_are_due_the_worst_group_waits_and_answers_are_compared(
     runner.catch_up()
     assert measured(engine, "selection_ratio")["woman"].state == "measured"
     assert measured(engine, "accuracy_gap")["woman"].state == "too_few"
-    worst = measured(engine, "worst_group")[""]
-    assert worst.state == "too_few"
-    assert "labels are still coming" in worst.reason
+    assert measured(engine, "worst_group") == {}
 
     send_truth(store, lending, found)
-    clock.now = JUNE + 12 * DAY
     runner.catch_up()
     assert measured(engine, "accuracy_gap")["woman"].state == "measured"
+    assert measured(engine, "worst_group") == {}
+    clock.now = JUNE + 8 * DAY  # label.max_age is a week; nothing new has come
+    runner.catch_up()
     assert measured(engine, "worst_group")[""].detail["rows"] == len(found)
+
+
+def test_a_corrected_label_is_searched_again_and_nothing_else_is(
+    store: IntakeStore, engine: Engine, runner: Runner, lending: ModelContext, clock: TestClock
+) -> None:
+    eager = replace(runner, revision_pause=timedelta(0))
+    found = loans(MAY, 8, 120, seed=6)
+    clock.now = JUNE + 10 * DAY
+    send_loans(store, lending, found)
+    eager.catch_up()
+    asked = "select runs from job_window where job = 'worst-groups'"
+    assert [row.runs for row in rows_of(engine, 1, asked)] == [1]
+    eager.catch_up()
+    assert [row.runs for row in rows_of(engine, 1, asked)] == [1]
+    first = found[0]
+    at = first.row["event_time"] + 4 * DAY
+    turned = label(first.row["request_id"], 1.0 - first.truth, at)
+    store.store_labels(label_batch(lending, [turned], arrived_at=clock()))
+    eager.catch_up()
+    assert [row.runs for row in rows_of(engine, 1, asked)] == [2]
 
 
 def test_too_small_groups_are_counted_and_not_shown(
