@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from monitor.checks.estimation.binary import MIN_ROWS, BinaryEstimate, binary_estimates
-from monitor.checks.estimation.calibrator import MIN_LABELS, FittedCalibrator
+from monitor.checks.estimation.calibrator import FittedCalibrator
 from monitor.checks.estimation.multiclass import (
     ClassScores,
     MulticlassEstimate,
@@ -55,10 +55,17 @@ def standing(bench: Bench, cohort: Cohort, rows: Mapping[int, int]) -> Standing 
     unknown = sum(n for number, n in rows.items() if number not in known)
     share = unknown / total if total else 0.0
     if not known or share > MOST_UNKNOWN:
-        least = min(cohort.deployment_ids, key=lambda number: reference.n((number,)))
-        labels = min(reference.n((least,)), MIN_LABELS - 1)
-        return TooFew(labels, MIN_LABELS, f"matured labels of deployment {least} to calibrate on")
+        return _least_known(reference, {n: rows[n] for n in rows if n not in known})
     return Standing(reference, known, share)
+
+
+def _least_known(reference: LabelledReference, rows: Mapping[int, int]) -> TooFew:
+    """What the busiest deployment without labels enough is short of."""
+    number = max(rows, key=lambda each: rows[each])
+    short = reference.short_of((number,))
+    if short is None:
+        raise AssertionError(f"deployment {number} has labels enough; it is known")
+    return TooFew(short.n, short.needed, f"matured {short.reason} (deployment {number})")
 
 
 def binary(

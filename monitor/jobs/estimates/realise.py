@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from monitor.checks.estimation.binary import MIN_ROWS
+from monitor.checks.estimation.binary import MIN_EVENTS, MIN_ROWS
 from monitor.checks.estimation.realised import realised_binary, realised_multiclass
 from monitor.checks.intervals import LEVEL, normal_quantile
 from monitor.contract import Task
@@ -58,9 +58,12 @@ def _realised_regression(bench: Bench, cohort: Cohort) -> tuple[Mapping[str, flo
 
 
 def _error(bench: Bench, made: StoredEstimate, realised: Mapping[str, float], n: int) -> Outcome:
-    """Estimate - realised, with the reach of chance around it; TooFew under 50 labelled rows."""
-    if n < MIN_ROWS or made.method not in realised:
-        return TooFew(min(n, MIN_ROWS - 1), MIN_ROWS, "labelled requests to compare with")
+    """Estimate - realised, with the reach of chance around it; TooFew under 50 labelled rows, or
+    with labels of one class where the measure needs both."""
+    if n < MIN_ROWS:
+        return TooFew(n, MIN_ROWS, "labelled requests to compare with")
+    if made.method not in realised:
+        return TooFew(0, MIN_EVENTS, "labelled requests of one class")
     error = made.value - realised[made.method]
     # Where part of the rows has a label, chance reaches further than over all of them.
     sigma = made.sigma * math.sqrt(max(1.0, made.n / n))

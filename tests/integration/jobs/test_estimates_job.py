@@ -193,7 +193,7 @@ def test_too_few_labels_of_another_version_give_no_number(
     assert "labels to calibrate on" in first.reason
     (new,) = estimates(engine, REFERENCE)
     assert new.state == "too_few"
-    assert new.reason == "0 matured labels of deployment 2 to calibrate on, 500 needed"
+    assert new.reason == "0 matured labels to calibrate on (deployment 2), 500 needed"
     one, together, two = sorted(estimates(engine, REFERENCE + 1), key=lambda r: r.deployment_ids)
     assert (one.state, together.state, two.state) == ("measured", "measured", "too_few")
     # 20 of 140 requests are of the new version: told, as the labels can't speak for them.
