@@ -40,9 +40,6 @@ from monitor.windows import Window
 
 MAX_EVIDENCE_TEXT = 400
 ALL_DEPLOYMENTS = "all deployments"
-JUDGED_WHEN_MATURE = frozenset(
-    {CheckName.QUALITY, CheckName.QUALITY_CHANGE, CheckName.CALIBRATION, CheckName.SIGNAL}
-)
 IMMATURE = frozenset(state.value for state in MaturityState if not state.is_judgeable)
 RUN_SCALE, REPLAY = "run", "replay"
 
@@ -199,15 +196,15 @@ def reading_of(one: Measurement, labels: Labels, tags: Mapping[int, Tags]) -> Re
 
 
 def immature_reason(one: Measurement) -> str:
-    """Why a measured number of labels can't be judged yet; empty when it can.
+    """Why a measured number that tells its `maturity` can't be judged yet; empty when it can.
 
     A cohort whose labels are mostly still to come neither opens an alert nor ends one. How many
     labels there are (coverage) and whether they come (the feed) is judged all the same.
     """
-    if one.check not in JUDGED_WHEN_MATURE or one.method == "label_coverage":
-        return ""
     state = one.outcome.detail.get("maturity")
-    if not isinstance(one.outcome, Measured) or state not in IMMATURE:
+    if state not in IMMATURE or not isinstance(one.outcome, Measured):
+        return ""
+    if one.method == "label_coverage":
         return ""
     return f"the cohort is immature ({str(state).replace('_', ' ')}): {_how_far(one)}"
 
