@@ -14,11 +14,9 @@ COMMAND = "inferwatch explain MODEL --window FROM/TO --reference FROM/TO"
 SHOWN = 10
 
 
-def draw_explanations(frame: Frame, model: ModelFacts, *, quietly: bool = False) -> None:
-    """The choice of explanation and what it says; `quietly`: nothing where there is none."""
+def draw_explanations(frame: Frame, model: ModelFacts) -> None:
+    """The choice of explanation and what it says."""
     found = frame.ask(explanations, model.id, frame.known_by)
-    if not found and quietly:
-        return
     st.subheader("Loss of quality explained")
     if not found:
         kit.empty(

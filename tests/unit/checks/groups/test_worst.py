@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy import special
 
 from monitor.checks.groups.worst import worst_group
 from monitor.checks.slice_counts import SliceColumn
@@ -86,4 +87,9 @@ def test_thousands_of_groups_take_no_time_to_speak_of(n: int) -> None:
     found = worst_group(_columns("abcdefghijkl", 8), rows)
     assert time.process_time() - begun < 10
     assert found.detail["group"] == "a = g1 and b = g2"
-    assert found.detail["searched"] > 4000 / 2
+    assert found.detail["searched"] == 4320
+    # What a search of all rows would have to exceed (Bonferroni), and about the largest z that
+    # chance gives among K groups; the confirming half needs neither.
+    assert special.ndtri(1 - 0.05 / 4320) == pytest.approx(4.23, abs=5e-3)
+    assert np.sqrt(2 * np.log(4320)) == pytest.approx(4.09, abs=5e-3)
+    assert found.detail["groups"][0]["discovered"]["z"] > 10
