@@ -18,7 +18,7 @@ import psycopg
 from benchmarks.database import Workspace
 from benchmarks.drift_product import READ_COLUMNS
 from benchmarks.label_material import Month
-from benchmarks.processes import MemoryWatch
+from benchmarks.processes import MemoryWatch, cpu_seconds, family, postgres_process
 from benchmarks.timing import Run
 from monitor.jobs.base import JobReport
 from monitor.jobs.names import CHECKS_DAY, CHECKS_MONTH, LABELS, PROFILE
@@ -72,14 +72,21 @@ def run_jobs(
     runner.catch_up(set(jobs), heard)
 
 
-def rejoin(runner: Runner, labels: int) -> Run:
+def rejoin(place: Workspace, runner: Runner, labels: int) -> Run:
     """Join all waiting labels, then run every check that is due for it."""
-    watch, stages = MemoryWatch(), {}
+    watch, stages, used = MemoryWatch(), {}, _cpu(place)
     for job, name in _STAGES.items():
         started = time.perf_counter()
         run_jobs(runner, [job])
         stages[name] = time.perf_counter() - started
-    return Run(sum(stages.values()), labels, {**stages, "peak_mb": watch.peak()})
+    spent = {"cpu_seconds": _cpu(place) - used, "peak_mb": watch.peak()}
+    return Run(sum(stages.values()), labels, {**stages, **spent})
+
+
+def _cpu(place: Workspace) -> float:
+    """CPU seconds so far, Postgres included where it runs on this machine."""
+    postgres = postgres_process(place.url)
+    return time.process_time() + (cpu_seconds(family(postgres)) if postgres else 0.0)
 
 
 def read_requests(place: Workspace, month: Month) -> Run:
@@ -90,13 +97,14 @@ def read_requests(place: Workspace, month: Month) -> Run:
         f" and event_time < '{month.end.isoformat()}'"
     )
     with adbc.connect(place.url) as connection, connection.cursor() as cursor:
-        started = time.perf_counter()
+        started, used = time.perf_counter(), _cpu(place)
         cursor.execute(query)
         rows = sum(batch.num_rows for batch in cursor.fetch_record_batch())
         seconds = time.perf_counter() - started
+        spent = _cpu(place) - used
     if rows != month.labelled:
         raise AssertionError(f"{rows} rows were read of {month.labelled}")
-    return Run(seconds, rows)
+    return Run(seconds, rows, {"cpu_seconds": spent})
 
 
 def read_all_blocks(place: Workspace, month: Month) -> Run:

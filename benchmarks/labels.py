@@ -172,7 +172,7 @@ def rejoin_rounds(
 
     def join() -> Run:
         snapshot.restore()
-        run = rejoin(runner, month.labelled)
+        run = rejoin(place, runner, month.labelled)
         changed.append(verify(place, before, touched))
         return run
 
@@ -189,7 +189,7 @@ def correct(
 ) -> tuple[Changed, Run]:
     """Join corrected labels of a few days, which wait already."""
     month, before = options.month, look(place)
-    run = rejoin(runner, again.arrow.rows)
+    run = rejoin(place, runner, again.arrow.rows)
     first = (CORRECTED_DAY + 1) * month.a_day
     touched = requests["event_time"].slice(first, again.arrow.rows)
     return verify(place, before, touched), run
@@ -263,6 +263,8 @@ def _show_changes(console: Console, outcome: Outcome) -> None:
     peak = plain(outcome.rejoin.extra(REJOIN, "peak_mb").median)
     console.print(f"{stages}; worker's memory high water {peak} MB above its start")
     console.print(f"1 % corrected: {plain(outcome.corrections.seconds)} s")
+    cpu = [plain(outcome.rejoin.extra(name, "cpu_seconds").median) for name in (REJOIN, READ)]
+    console.print(f"CPU seconds, Postgres included: {REJOIN} {cpu[0]}, {READ} {cpu[1]}")
 
 
 def _facts(options: Options, outcome: Outcome) -> dict[str, Any]:
