@@ -51,11 +51,10 @@ def draw_quality(
     unit = str(chosen["unit"].iloc[-1])
     rows = charts.line_frame(chosen, frame.zone, series_name)
     chart = charts.lines(rows, _measure_name(method), unit=unit, marks=happened, zone=frame.zone)
-    newest = rows.iloc[-1]
     constant = constant_words(frame, model, window, method, unit)
     description = (
-        f"{_measure_name(method)} by window of the prediction; newest {newest['when']}:"
-        f" {newest['text']}.{constant}"
+        f"{_measure_name(method)} by window of the prediction; newest"
+        f" {_newest(rows, series_name)}.{constant}"
     )
     st.caption(words.escape(description))
     charts.draw(chart, description, _told(rows), "quality_chart")
@@ -73,6 +72,15 @@ def _lines_of(found: Series, method: str) -> tuple[pd.DataFrame, str]:
     widest = widest[widest["method"] == method]
     last = widest.groupby("column").last()["value"].sort_values(kind="stable")
     return widest[widest["column"].isin(last.index[:MOST_CLASSES])], "column"
+
+
+def _newest(rows: pd.DataFrame, series_name: str) -> str:
+    """The newest window with its value; of classes each one's."""
+    last = rows.iloc[-1]
+    if series_name == "deployments":
+        return f"{last['when']}: {last['text']}"
+    texts = rows.groupby("series").last()["text"]
+    return f"{last['when']}: " + "; ".join(f"{name} {text}" for name, text in texts.items())
 
 
 def constant_words(frame: Frame, model: ModelFacts, window: Window, method: str, unit: str) -> str:
