@@ -151,6 +151,7 @@ class Overlap:
 
 
 MATCHED_AT_LEAST = 0.5
+ENOUGH = 0.8
 
 
 def strata_of(cells: Cells, zone_hours: Integers) -> Strata:
@@ -166,6 +167,20 @@ def strata_of(cells: Cells, zone_hours: Integers) -> Strata:
     seasonal = _strata(cells, zone_hours[cells.slot], Control.SEASON)
     better = max(_shares(seasonal, cells.requests)) > max(_shares(matched, cells.requests))
     return seasonal if better else matched
+
+
+def strata_for(cells: Cells, n: Integers, strata: Strata) -> Strata:
+    """Strata for one metric's rows `n` int64[C, 2]: whole days where hours hold too few of them.
+
+    Rows are rare for some metrics (positive labels): with one or two a stratum, most would have no
+    counterpart and drop out. Days are taken when neither side has 80 % of its rows in shared
+    strata of hours and days share more.
+    """
+    if strata.control is not Control.MATCHED or max(_shares(strata, n)) >= ENOUGH:
+        return strata
+    days = np.array([start.toordinal() for start in cells.slots], np.int64)
+    by_day = _strata(cells, days[cells.slot], Control.MATCHED)
+    return by_day if max(_shares(by_day, n)) > max(_shares(strata, n)) else strata
 
 
 def overlap(cells: Cells, strata: Strata) -> Overlap:

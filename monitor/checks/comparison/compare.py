@@ -22,6 +22,7 @@ from monitor.checks.comparison.cells import (
     RateTable,
     Strata,
     overlap,
+    strata_for,
     strata_of,
 )
 from monitor.checks.comparison.factors import Contrast
@@ -178,17 +179,18 @@ def _compared(
     for rate in cells.rates:
         least = MIN_RATIO_ROWS.get(rate.metric.name)
         also = () if least is None else floors
-        one = compare_rates(rate, strata, least or MIN_ROWS, also, cells.slot)
+        held = strata_for(cells, rate.n, strata)
+        one = compare_rates(rate, held, least or MIN_ROWS, also, cells.slot)
         found.append((rate.metric, one))
     for values in cells.values:
-        found += compare_values(cells, values, strata, rng)
+        found += compare_values(cells, values, strata_for(cells, values.n, strata), rng)
     return found
 
 
 def _labelled_floors(cells: Cells, strata: Strata) -> tuple[Floor, ...]:
     """Ratios within labelled rows need MIN_ROWS labelled ones a side, as quality does."""
     tables = [rate for rate in cells.rates if rate.metric == ACCURACY]
-    rows = [common_rows(table, strata) for table in tables]
+    rows = [common_rows(table, strata_for(cells, table.n, strata)) for table in tables]
     return tuple(Floor(n, MIN_ROWS, f"{ACCURACY.of} a side on common support") for n in rows)
 
 

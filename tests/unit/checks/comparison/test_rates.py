@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from monitor.checks.comparison.cells import Control, RateTable, Strata, overlap, strata_of
+from monitor.checks.comparison.cells import (
+    Control,
+    RateTable,
+    Strata,
+    overlap,
+    strata_for,
+    strata_of,
+)
 from monitor.checks.comparison.rates import compare_rates, slot_reach, stratified_tables
 from monitor.checks.resampling import jackknife_limits
 from monitor.checks.stratified import cmh, informative
@@ -165,6 +172,21 @@ def test_sides_that_followed_each_other_are_compared_by_the_hour_of_the_day() ->
     assert held.count == 24
     shown = overlap(found, held)
     assert (shown.share_a, shown.share_b) == (1.0, 1.0)
+
+
+def test_rare_rows_are_held_fixed_by_day() -> None:
+    slot = list(range(72))
+    requests = np.full((72, 2), 50)
+    found = cells(slot, [0] * 72, requests)
+    hours = strata_of(found, np.arange(72) % 24)
+    assert strata_for(found, requests, hours) is hours
+    rare = np.zeros((72, 2), np.int64)
+    rare[::2, 0] = rare[1::2, 1] = 1  # never in the same hour
+    days = strata_for(found, rare, hours)
+    assert days.count == 3
+    assert days.totals(rare).tolist() == [[12, 12]] * 3
+    beside = np.column_stack([np.full(72, 3), np.where(np.arange(72) >= 60, 2, 0)])
+    assert strata_for(found, beside, hours) is hours  # all of b's have a counterpart
 
 
 def test_a_canary_beside_a_long_history_is_compared_by_matched_hours() -> None:
