@@ -53,8 +53,10 @@ class Question:
 
 
 def explain(context: JobContext, question: Question, *, by: str) -> StoredExplanation:
-    """Explain and keep it. ConfigurationError for models whose requests have no loss."""
+    """Explain and keep it. ConfigurationError for models whose requests have no loss, and for two
+    windows that overlap."""
     _require_judged(context)
+    _require_apart(question)
     with transaction(context.engine, context.project_id, Role.WORKER, snapshot=True) as connection:
         made = StoredExplanation(
             leg=question.leg,
@@ -78,6 +80,13 @@ def _require_judged(context: JobContext) -> None:
         what = f"{contract.model} is a {contract.task} model; losses are explained for binary,"
         what += " multiclass and regression models"
         raise ConfigurationError("command", [Problem("MODEL", what)])
+
+
+def _require_apart(question: Question) -> None:
+    window, reference = question.window, question.reference
+    if window.start < reference.end and reference.start < window.end:
+        what = f"{reference} overlaps the window {window}; compare two times apart"
+        raise ConfigurationError("command", [Problem("--reference", what)])
 
 
 def _body(connection: Connection, context: JobContext, question: Question) -> dict[str, Any]:

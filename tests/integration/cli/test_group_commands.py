@@ -72,6 +72,7 @@ def test_rubbish_questions_are_told(run: Run, lending: ModelContext) -> None:
     for option, value, words in (
         ("--window", "2024-06-01", "is not FROM/TO"),
         ("--reference", "2024-05-09/2024-05-01", "ends before it begins"),
+        ("--reference", "2024-05-01/2024-06-02", "compare two times apart"),
     ):
         asked = {**dict(zip(EXPLAIN[::2], EXPLAIN[1::2], strict=True)), option: value}
         ended = run("explain", "credit", *[word for pair in asked.items() for word in pair])
