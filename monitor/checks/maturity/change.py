@@ -19,7 +19,7 @@ from monitor.checks.intervals import LEVEL, newcombe_limits
 from monitor.checks.resampling import MIN_GROUPS
 from monitor.measurement import Measured, Outcome
 from monitor.profiles.arrays import Floats, Integers
-from monitor.profiles.labels import SCORE_CELLS, BinaryCounts
+from monitor.profiles.labels import ENTITY_GROUPS, SCORE_CELLS, BinaryCounts
 from monitor.profiles.labels_multiclass import ConfusionCounts
 from monitor.profiles.labels_regression import RegressionCounts
 
@@ -116,11 +116,11 @@ def quality_change(this: Cohort, earlier: Sequence[Cohort]) -> dict[str, Outcome
     """The difference to earlier cohorts for each measure that the cohort allows.
 
     Smallest n: 50 labelled rows, 5 in a share's denominator (of the rarer class for auc), and 7
-    earlier cohorts. Shares: Newcombe's limits (1998, method 10), both sides counted as n/φ rows,
-    φ ≥ 1 how much more the earlier cohorts differ from each other than chance lets them. The
-    others: Student's t with the earlier cohorts' own spread, s² = Σ nᵢ(xᵢ - x̄)²/(K - 1), or this
-    cohort's own error where it is larger. Both let a cohort differ as much as earlier ones did; a
-    season that the earlier cohorts don't hold is told as a change.
+    earlier cohorts. Shares: Newcombe's limits (1998, method 10). The others: this cohort's own
+    error (jackknife over entity groups, DeLong for auc) and that of the earlier ones. Both add the
+    variance between earlier cohorts beyond chance, so that a cohort may differ as much as earlier
+    ones did, with Student's t for how few of them there are. A season that the earlier cohorts
+    don't hold is told as a change.
     """
     found = {
         name: _share_change(name, this, earlier, one, rows)
@@ -145,20 +145,49 @@ def _share_change(
     )
     if not rows or not of:
         return measured_above(floors, None, this.labelled, None, {}, "the ratio is 0/0")
-    excess = _excess(days, before / of)
-    limits = newcombe_limits(events / excess, rows / excess, before / excess, of / excess)
+    limits, wobble = _share_limits(events, rows, days)
     detail = {"value": events / rows, "earlier": before / of, "cohorts": len(days),
-              "day_to_day": excess}  # fmt: skip
+              "day_to_day": wobble}  # fmt: skip
     value = events / rows - before / of
     return _with_reference(measured_above(floors, value, this.labelled, limits, detail), of)
 
 
-def _excess(days: Sequence[tuple[int, int]], share: float) -> float:
-    """Pearson's chi-square of the days over its degrees of freedom, at least 1."""
-    if len(days) < 2 or not 0 < share < 1:
-        return 1.0
-    squares = sum((e - n * share) ** 2 / (n * share * (1 - share)) for e, n in days)
-    return max(1.0, squares / (len(days) - 1))
+def _share_limits(
+    events: int, rows: int, days: Sequence[tuple[int, int]]
+) -> tuple[tuple[float, float], float]:
+    """Newcombe's limits with the days' own wobble, and the wobble as a standard deviation.
+
+    Both sides count as so many rows as have, by chance alone, the variance that they have.
+    """
+    sizes = np.array([float(n) for _, n in days])
+    of, before = float(sizes.sum()), sum(e for e, _ in days)
+    chance = before / of * (1 - before / of)
+    values = np.array([e / n for e, n in days])
+    wobble = _between(values, sizes, chance) if chance > 0 else 0.0
+    if wobble <= 0:
+        return newcombe_limits(events, rows, before, of), 0.0
+    mine = 1 / (1 + rows * wobble / chance)
+    theirs = 1 / (1 + float(sizes @ sizes) / of * wobble / chance)
+    level = float(2 * special.ndtr(_t_quantile(len(days))) - 1)
+    limits = newcombe_limits(events * mine, rows * mine, before * theirs, of * theirs, level)
+    return limits, math.sqrt(wobble)
+
+
+def _between(values: Floats, sizes: Floats, per_row: float) -> float:
+    """Variance between days beyond chance, at least 0, by moments (DerSimonian and Laird 1986).
+
+    (Σ nᵢ(xᵢ - x̄)² - (K - 1)·v)/(N - Σ nᵢ²/N), v the variance of one row.
+    """
+    total = float(sizes.sum())
+    spare = total - float(sizes @ sizes) / total
+    if len(values) < 2 or spare <= 0:
+        return 0.0
+    squares = float(sizes @ (values - float(values @ sizes) / total) ** 2)
+    return max(0.0, (squares - (len(values) - 1) * per_row) / spare)
+
+
+def _t_quantile(days: int) -> float:
+    return float(special.stdtrit(days - 1, 0.5 + LEVEL / 2))
 
 
 def _mean_change(name: str, this: Cohort, earlier: Sequence[Cohort]) -> Outcome:
@@ -226,9 +255,14 @@ def _against(
     values, sizes = np.array([x for x, _ in days]), np.array([m for _, m in days])
     mean = float(values @ sizes / sizes.sum())
     spread = float(sizes @ (values - mean) ** 2 / (len(days) - 1))
-    mine = max(spread / worth.rows, worth.own_error**2)
-    error = math.sqrt(mine + spread / float(sizes.sum()))
-    reach = float(special.stdtrit(len(days) - 1, 0.5 + LEVEL / 2)) * error
+    # Without an own error the days' spread is taken for that of rows.
+    own = worth.own_error**2
+    per_row, total = own * worth.rows or spread, float(sizes.sum())
+    wobble = _between(values, sizes, per_row)
+    mine = own + wobble if own > 0 else spread / worth.rows
+    theirs = per_row / total + wobble * float(sizes @ sizes) / total**2
+    freedom = len(days) if wobble > 0 or own == 0 else max(len(days), ENTITY_GROUPS)
+    reach = _t_quantile(freedom) * math.sqrt(mine + theirs)
     difference = value - mean
     detail = {"value": value, "earlier": mean, "cohorts": len(days)}
     limits = (difference - reach, difference + reach)

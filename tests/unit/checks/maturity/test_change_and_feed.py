@@ -84,6 +84,28 @@ def _errors(rng: np.random.Generator, n: int, scale: float) -> Cohort:
     return Cohort(n, {"accuracy": (right, n)}, means, own)
 
 
+@pytest.mark.parametrize("days", [7, 28])
+@pytest.mark.parametrize(("n", "wobble"), [(60, 0.05), (300, 0.0), (1000, 0.05)])
+def test_limits_let_a_day_of_any_size_differ_as_days_do(days: int, n: int, wobble: float) -> None:
+    """Days of 300 rows whose accuracy and mean error wander; a day of another size joins them."""
+    rng = np.random.default_rng(15)
+    runs, hits = 1000, dict.fromkeys(("accuracy", "mae"), 0)
+    for _ in range(runs):
+        cohorts = [_wandering(rng, size, wobble) for size in (*[300] * days, n)]
+        for name, outcome in quality_change(cohorts[-1], cohorts[:-1]).items():
+            hits[name] += not excludes_zero(outcome)
+    for name, count in hits.items():
+        assert 0.93 - 0.016 <= count / runs <= 0.98 + 0.009, (name, count / runs)
+
+
+def _wandering(rng: np.random.Generator, n: int, wobble: float) -> Cohort:
+    share, scale = np.clip(0.8 + rng.normal(0, wobble), 0, 1), 1 + rng.normal(0, wobble)
+    losses = rng.gamma(2, 0.5 * scale, n)
+    own = float(losses.std(ddof=1) / np.sqrt(n))
+    right = int(rng.binomial(n, share))
+    return Cohort(n, {"accuracy": (right, n)}, {"mae": (float(losses.sum()), n)}, {"mae": own})
+
+
 def test_too_few_days_and_too_few_labels_are_told() -> None:
     rng = np.random.default_rng(12)
     this, days = drawn(rng, 200), [drawn(rng, 200) for _ in range(6)]
