@@ -5,6 +5,7 @@ Rows may be single scores or score cells: a group is a score with its counts of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +65,16 @@ class Calibrator:
     def probability(self, score: Floats) -> Floats:
         """P(positive) for each score; beyond the labelled scores it stays at the end's value."""
         return np.interp(score, self.score, self.chance)
+
+
+def merged(several: Sequence[LabelledScores]) -> LabelledScores:
+    """All of them as one."""
+    score, place = np.unique(np.concatenate([one.score for one in several]), return_inverse=True)
+    positives, negatives = (
+        np.asarray(np.bincount(place, np.concatenate(each), len(score)), np.float64)
+        for each in zip(*((one.positives, one.negatives) for one in several), strict=True)
+    )
+    return LabelledScores(score, positives, negatives)
 
 
 def too_few_labels(positives: float, negatives: float) -> TooFew | None:

@@ -89,9 +89,7 @@ def multiclass_estimates(
     found: dict[MulticlassEstimate, Outcome] = {}
     for name, value in values.items():
         more = (allowance or {}).get(name, 0.0)
-        found[name] = with_limits(
-            value, sigmas[name], n, n_reference, allowance=more, highest=1.0
-        )
+        found[name] = with_limits(value, sigmas[name], n, n_reference, allowance=more, highest=1.0)
     return found
 
 

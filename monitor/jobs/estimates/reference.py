@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -93,8 +93,8 @@ def _counted(
             counts[place, numbers.index(number)] = _score_counts(context, part)
     held_out = None
     if context.contract.task is Task.BINARY:
-        older, newer = (each.sum(axis=(0, 1))[0] for each in np.split(counts, [-NEWEST_DAYS]))
-        held_out = held_out_test(*(LabelledScores.of_cells(*each) for each in (older, newer)))
+        days = [LabelledScores.of_cells(*day[0]) for day in counts.sum(axis=1)]
+        held_out = held_out_test(days[:-NEWEST_DAYS], days[-NEWEST_DAYS:])
     return LabelledReference(window, numbers, counts.sum(axis=0), held_out)
 
 
@@ -134,12 +134,7 @@ def _stored(
         "days": (made.window.end - made.window.start) // DAY,
     }
     if made.held_out is not None:
-        summary["held_out"] = {
-            "statistic": made.held_out.statistic,
-            "degrees": made.held_out.degrees,
-            "p_value": made.held_out.p_value,
-            "error": made.held_out.error,
-        }
+        summary["held_out"] = asdict(made.held_out)
     return StoredEstimator(
         leg=leg, method=CONFIDENCE_BASED, version=VERSION, window=made.window, for_week=week,
         known_at=known_at, n=made.n(made.deployment_ids), summary=summary, body=body.getvalue(),
