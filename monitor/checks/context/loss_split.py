@@ -65,9 +65,10 @@ def loss_split(
     within = E_S (R_Q - R_P) (the same inputs are judged worse: P(Y|X) changed), new_or_rare =
     E_Q R_Q - E_S R_Q (inputs that were rare or unknown). π is logistic regression on the groups,
     cross-fitted over entities. Limits: ± t standard deviations of `draws` bootstrap samples of
-    entities, the classifier refitted in each; 95 % for each part. TooFew below 100 labelled rows or
-    100 entities of a side. Failed when hardly any input is shared (worth fewer than 30 rows):
-    then nothing can be said of the same inputs. What the columns do not hold counts as `within`.
+    entities, the classifier refitted in each; 95 % for each part, conservative for harder_mix and
+    new_or_rare where inputs hardly differ. TooFew below 100 labelled rows or 100 entities of a
+    side. Failed when hardly any input is shared (worth fewer than 30 rows): then nothing can be
+    said of the same inputs. What the columns do not hold counts as `within`.
     """
     few = min((len(then), len(now)))
     if few < MIN_ROWS:
