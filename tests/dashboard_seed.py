@@ -187,7 +187,8 @@ class _Seeder:
         came_true = np.random.default_rng(6).random(1_200) < score - 0.05
         self.calibration = calibration(binary(score, came_true.astype(int)))
         last = Window.holding(now, Grain.HOUR).start
-        first = Window.holding(last, Grain.DAY).start - timedelta(days=DAYS - 1)
+        newest = Window.holding(last - timedelta(hours=1), Grain.DAY)  # also in a day's first hour
+        first = newest.start - timedelta(days=DAYS - 1)
         self.window = Window(first, last)
         self.binning = Binning(
             {
