@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sqlalchemy.engine import Engine
 
@@ -33,8 +34,8 @@ from tests.factories import (
     rows_of,
     send,
 )
-from tests.integration.jobs.support import DAY, HOUR
-from tests.late_labels import RULES, World
+from tests.integration.jobs.support import DAY, HOUR, problems
+from tests.late_labels import FOUND, RULES, World
 
 
 @pytest.fixture
@@ -240,3 +241,62 @@ def test_a_correction_touches_no_other_deployment_of_an_immature_day(
         ([2], 1),
     ]
     assert {row.state for row in found} <= {"partial", "too_early"}
+
+
+@pytest.mark.parametrize("task", ["regression", "multiclass"])
+def test_other_tasks_have_weights_and_comparisons_too(
+    store: IntakeStore,
+    engine: Engine,
+    runner: Runner,
+    clock: TestClock,
+    project_id: int,
+    task: str,
+) -> None:
+    prediction = {"name": "guess", "type": "number", "role": "prediction"}
+    if task == "multiclass":
+        prediction |= {"type": "category", "categories": ["red", "blue"]}
+    contract = make_contract(task=task, columns=[{"name": "age", "type": "number"}, prediction])
+    model = apply(engine, project_id, contract)
+    deployment(engine, model, model_version="1")
+    eager, rng = replace(runner, revision_pause=timedelta(0)), np.random.default_rng(3)
+    told = []
+    for day in range(12):
+        for n in range(120):
+            at = START + day * DAY + 12 * HOUR + n * timedelta(seconds=10)
+            value: Any = float(rng.normal(50, 10))
+            truth = value + float(rng.normal(0, 3))
+            if task == "multiclass":
+                value, truth = ("red", "blue")[n % 2], ("red", "blue")[int(n % 3 > 0)]
+            send_one = request(f"{day}-{n}", at, guess=value)
+            told.append((send_one, at + float(rng.exponential(30)) * HOUR, truth))
+        now = START + (day + 1) * DAY
+        send(store, model, [row for row, at, _ in told if row["event_time"] >= now - DAY])
+        rows = [(row, at, truth) for row, at, truth in told if now - DAY <= at < now]
+        batch = label_batch(model, [label(r["request_id"], 0.0, at) for r, at, _ in rows],
+                            arrived_at=now)  # fmt: skip
+        values = [truth for *_, truth in rows]
+        store.store_labels(replace(batch, table=with_values(batch.table, values)))
+        clock.now = now + HOUR
+        eager.catch_up()
+    assert [row for row in problems(engine) if row.state == "failed"] == []
+    name = {"regression": "mae", "multiclass": "accuracy"}[task]
+    for check, method in (("quality", f"{name}_weighted"), ("quality_change", name)):
+        found = rows_of(engine, 1, FOUND, check=check, method=method)
+        measured = [row for row in found if row.state == "measured"]
+        assert measured, (check, method)
+        assert all(row.low <= row.value <= row.high for row in measured if row.low is not None)
+        assert {"partial", "final"} & {row.detail["maturity"] for row in measured}
+
+
+def with_values(table: pa.Table, values: list[Any]) -> pa.Table:
+    """Labels with these values: numbers, or texts where they are texts."""
+    texts = bool(values) and isinstance(values[0], str)
+    nothing = [None] * len(values)
+    for name, mine in (
+        ("value", nothing if texts else values),
+        ("text", values if texts else nothing),
+    ):
+        place = table.schema.get_field_index(name)
+        field = table.schema.field(place)
+        table = table.set_column(place, field, pa.array(mine, field.type))
+    return table
