@@ -10,14 +10,12 @@ from dashboards.as_of import choose_known_by
 from dashboards.delay_chart import age_in_words
 from dashboards.frame import Frame, begin, chosen_range
 from dashboards.pick import pick_model
+from monitor.reports.label_revisions import Revised, revised_methods, revisions
 from monitor.reports.labels import (
     CohortFacts,
     CurveFacts,
     LabelReport,
-    Revised,
     label_report,
-    revised_methods,
-    revisions,
 )
 from monitor.reports.model import newest_moment
 from monitor.reports.models import ModelFacts

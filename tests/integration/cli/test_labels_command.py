@@ -11,7 +11,8 @@ import pytest
 from sqlalchemy.engine import Engine
 
 from monitor.jobs.run import Runner
-from monitor.reports.labels import label_report, revised_methods, revisions
+from monitor.reports.label_revisions import revised_methods, revisions
+from monitor.reports.labels import label_report
 from monitor.store.intake_store import IntakeStore
 from monitor.windows import Window
 from tests.factories import START, TestClock, apply, deployment, label, label_batch, make_contract
