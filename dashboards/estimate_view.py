@@ -19,6 +19,7 @@ METHODS = {
     "dle": "by a second model of the errors (DLE)",
 }
 NAMES = {"auc": "AUC", "f1": "F1", "mae": "MAE", "rmse": "RMSE", "macro_f1": "Macro F1"}
+INSIDE = {True: "yes", False: "no", None: "–"}
 REMEDY = "It needs 500 matured labels of the deployments that serve: wait for labels."
 
 
@@ -78,17 +79,18 @@ def _draw_chart(frame: Frame, found: EstimateReport, name: str) -> None:
 def _draw_checked(frame: Frame, checked: tuple[CheckedEstimate, ...]) -> None:
     if not checked:
         return
-    inside = sum(one.inside for one in checked)
-    with st.expander(f"Checked on {words.plural(len(checked), 'matured day')}: {inside} inside"):
+    days = words.plural(len(checked), "matured day")
+    inside = sum(one.inside is True for one in checked)
+    with st.expander(f"Checked on {days}: {inside} inside the interval"):
         rows = [
             (
-                words.moment(one.day, frame.zone),
+                words.span(one.window.start, one.window.end, frame.zone),
                 f"{one.estimate:.4g}",
                 f"{one.realised:.4g}",
                 f"{one.error:+.4g}",
-                "yes" if one.inside else "no",
+                INSIDE[one.inside],
             )
             for one in reversed(checked)
         ]
-        names = ["day", "estimate", "realised", "error", "within what chance explains"]
+        names = ["day", "estimate", "realised", "error", "inside the interval"]
         kit.table(pd.DataFrame(rows, columns=names), "Estimates of matured days and their errors")

@@ -25,13 +25,14 @@ SCALE, ERROR = "day", "_error"
 
 @dataclass(frozen=True)
 class CheckedEstimate:
-    """A matured day: its estimate, what came true, and the difference with its reach."""
+    """A matured day: its estimate, what came true, the difference, and whether what came true lies
+    inside the interval that was printed; None where the estimate is no longer in the range."""
 
-    day: datetime
+    window: Window
     estimate: float
     realised: float
     error: float
-    inside: bool
+    inside: bool | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ def estimate_report(
         frame=_frame(estimates, _widest(realised)),
         newest=estimates[-1] if estimates else None,
         withheld=tuple(dict.fromkeys(r.reason for r in reversed(estimates) if r.reason))[:5],
-        checked=tuple(_checked(row) for row in errors if row.value is not None),
+        checked=_checked(errors, estimates),
     )
 
 
@@ -113,8 +114,18 @@ def _frame(estimates: list[MeasurementRow], realised: list[MeasurementRow]) -> p
     return pd.concat([piece for piece in pieces if len(piece)] or pieces[:1], ignore_index=True)
 
 
-def _checked(row: MeasurementRow) -> CheckedEstimate:
-    error, low, high = row.value or 0.0, row.low, row.high
-    inside = low is not None and high is not None and low <= 0 <= high
-    estimate, realised = (float(row.detail[name]) for name in ("estimate", "realised"))
-    return CheckedEstimate(row.window.start, estimate, realised, error, inside)
+def _checked(
+    errors: list[MeasurementRow], estimates: list[MeasurementRow]
+) -> tuple[CheckedEstimate, ...]:
+    made = {(row.window, row.deployment_ids): row for row in estimates}
+    found = []
+    for row in errors:
+        if row.value is None:
+            continue
+        estimate, realised = (float(row.detail[name]) for name in ("estimate", "realised"))
+        own = made.get((row.window, row.deployment_ids))
+        inside = None
+        if own is not None and own.low is not None and own.high is not None:
+            inside = own.low <= realised <= own.high
+        found.append(CheckedEstimate(row.window, estimate, realised, row.value, inside))
+    return tuple(found)

@@ -164,8 +164,9 @@ def test_the_next_estimate_names_the_last_matured_cohort_and_its_error(
     by_kind = told.frame.groupby("deployments")["value"].count().to_dict()
     assert by_kind == {ESTIMATED: REFERENCE + 6 - 12, REALISED: REFERENCE + 6}
     day = START + (REFERENCE + 3) * DAY
-    assert [one.error for one in told.checked if one.day == day] == [pytest.approx(error.value)]
-    assert sum(one.inside for one in told.checked) >= 0.8 * len(told.checked)
+    last = [one for one in told.checked if one.window.start == day]
+    assert [one.error for one in last] == [pytest.approx(error.value)]
+    assert sum(one.inside is True for one in told.checked) >= 0.8 * len(told.checked)
     before = replace(Filter(), known_by=START + REFERENCE * DAY)
     nothing = estimate_report(
         engine, credit.project_id, credit.model_id, Window(START, START + 60 * DAY), before
