@@ -15,8 +15,8 @@ from monitor.store.explanations import StoredExplanation, read_explanations
 from monitor.windows import Window
 
 PART_WORDS = {
-    "harder_mix": "more of the inputs that were always hard",
-    "within": "the same inputs are judged worse",
+    "harder_mix": "more or fewer of the inputs that were always hard",
+    "within": "the same inputs, judged worse or better",
     "new_or_rare": "inputs that were new or rare",
     "total": "the whole change",
 }

@@ -117,3 +117,15 @@ def test_a_change_within_chance_is_told_as_that() -> None:
     )
     assert "within what chance gives" in told[1]
     assert told_segments(TooFew(1, 2, "rows"))["state"] == "too_few"
+
+
+def test_a_gain_is_not_told_as_a_loss() -> None:
+    split = LossSplit(
+        change(-0.5, 0.2), change(-1.25, 0.4), change(-0.6, 0.3), change(-2.35, 0.5),
+        6.0, 3.65, 5.5, 4.25, (700.0, 650.0),
+    )  # fmt: skip
+    told = " ".join(loss_sentences(split, share=False))
+    assert "judged worse" not in told
+    assert "fewer of the inputs that were always hard" in told
+    assert "the same inputs being judged better" in told
+    assert "and easy" in told

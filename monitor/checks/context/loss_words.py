@@ -8,10 +8,15 @@ from monitor.checks.context.phrases import number
 from monitor.checks.context.segment_losses import SegmentShare
 from monitor.measurement import Measured
 
-PARTS = {
+WORSE = {
     "harder_mix": "more of the inputs that were always hard",
     "within": "the same inputs being judged worse (the relation of inputs to outcome changed)",
     "new_or_rare": "inputs that were new or rare before",
+}
+BETTER = {
+    "harder_mix": "fewer of the inputs that were always hard",
+    "within": "the same inputs being judged better (the relation of inputs to outcome changed)",
+    "new_or_rare": "inputs that were new or rare before, and easy",
 }
 
 
@@ -25,7 +30,7 @@ def loss_sentences(split: LossSplit, *, share: bool) -> tuple[str, ...]:
     )
     if _holds_zero(total):
         return (head, "That is within what chance gives; the parts are shown for completeness.")
-    return (head, *(_part(split, part, share=share) for part in PARTS))
+    return (head, *(_part(split, part, share=share) for part in WORSE))
 
 
 def column_sentences(found: OutputMoved, most: int = 3) -> tuple[str, ...]:
@@ -59,11 +64,10 @@ def segment_sentence(first: SegmentShare, total: float) -> str | None:
 
 def _part(split: LossSplit, name: str, *, share: bool) -> str:
     part: Measured = getattr(split, name)
+    words = WORSE[name] if part.value >= 0 else BETTER[name]
     if _holds_zero(part):
-        return f"No part beyond chance is consistent with {PARTS[name]}: " + (
-            f"{_change(part, share=share)}."
-        )
-    return f"{_change(part, share=share)} is consistent with {PARTS[name]}."
+        return f"No part beyond chance is consistent with {words}: {_change(part, share=share)}."
+    return f"{_change(part, share=share)} is consistent with {words}."
 
 
 def _level(value: float, *, share: bool) -> str:
