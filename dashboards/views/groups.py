@@ -65,10 +65,12 @@ def draw_month(frame: Frame, model: ModelFacts, report: GroupsReport) -> None:
         return
     found = list(violating(report))
     with st.container(horizontal=True):
-        kit.count_badge(len(found), "violation", VERDICTS["violates"][0], "red")
+        if report.columns:
+            kit.count_badge(len(found), "violation", VERDICTS["violates"][0], "red")
+        what = "groups below the least ratio beyond doubt in " if report.columns else ""
         st.caption(
             words.escape(
-                f"groups below the least ratio beyond doubt in {_month(frame, report)},"
+                f"{what}{_month(frame, report)},"
                 f" deployments {', '.join(map(str, report.deployment_ids))}, known at"
                 f" {words.moment(report.known_at, frame.zone)}"
             )
@@ -93,6 +95,11 @@ def _month(frame: Frame, report: GroupsReport) -> str:
 
 def _draw_columns(report: GroupsReport, model: ModelFacts) -> None:
     if not report.columns:
+        kit.empty(
+            "No groups are compared with each other",
+            "Name segment columns under fairness in the contract; only the worst group is sought"
+            " without it.",
+        )
         return
     columns = list(report.columns)
     left, right = st.columns(2)
