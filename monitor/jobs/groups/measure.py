@@ -18,6 +18,7 @@ from monitor.contract import Contract, Task
 from monitor.contract_quality import Fairness, Favourable
 from monitor.jobs.grouping import WHOLE
 from monitor.jobs.plans.base import PlanInputs
+from monitor.jobs.plans.cohorts import with_detail
 from monitor.measurement import Measurement, Outcome, TooFew
 from monitor.profiles.part import PartKind
 
@@ -81,6 +82,9 @@ def _of_column(subject: _Subject, column: str, *, judged: bool) -> Iterator[Meas
         for number, (_, group) in groups.items():
             outcome = by_name[group.name]
             inputs = subject.by_segment[number]
+            if method != SELECTION and inputs.cohort is not None:
+                # Rules wait for labels of a group as they do for those of all requests.
+                outcome = with_detail(outcome, inputs.cohort.maturity.told())
             yield inputs.measurement(CheckName.GROUPS, method, outcome, column=column)
     whole = subject.by_segment.get(WHOLE)
     if not groups and whole is not None:

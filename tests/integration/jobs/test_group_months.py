@@ -130,7 +130,10 @@ def test_answers_are_compared_at_once_and_the_worst_group_waits_until_labels_are
 
     send_truth(store, lending, found)
     runner.catch_up()
-    assert measured(engine, "accuracy_gap")["woman"].state == "measured"
+    gap = measured(engine, "accuracy_gap")["woman"]
+    assert gap.state == "measured"
+    assert gap.detail["maturity"] == "final"  # rules wait for labels of groups too
+    assert "maturity" not in measured(engine, "selection_ratio")["woman"].detail
     assert measured(engine, "worst_group") == {}
     clock.now = JUNE + 8 * DAY  # label.max_age is a week; nothing new has come
     runner.catch_up()
