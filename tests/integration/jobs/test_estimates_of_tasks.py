@@ -175,7 +175,8 @@ def test_a_cohort_of_other_inputs_is_reweighted(
     rng = np.random.default_rng(44)
     seen = [loan(0.9)(rng) for _ in range(600)]
     realised = np.mean([(made["score"] - truth) ** 2 for made, truth in seen])
-    assert found.value == pytest.approx(realised, abs=0.02)
+    # The sample goes by the hash key, which every database draws anew.
+    assert found.value == pytest.approx(realised, abs=0.05)
     assert estimated(engine, 43, "brier").detail["method"] == "cbpe"
     # What names single requests goes with their samples.
     kept = "select method, octet_length(body) > 0 as kept from estimator where method = 'sampled'"
