@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pandas as pd
 import streamlit as st
 
@@ -79,6 +81,9 @@ def draw_curves(frame: Frame, found: LabelReport) -> None:
         return
     shown = found.curves[:CURVES_SHOWN]
     points = delay_chart.curve_frame(shown)
+    if found.max_age is not None and found.correction_time is not None:  # flat from there on
+        longest = (found.max_age + found.correction_time) / timedelta(days=1)
+        points = points[points["days"] <= longest]
     whole = shown[0]
     description = (
         f"Share of requests that have a label by their age, of {whole.title}: half by"
