@@ -9,13 +9,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
+from scipy.stats import ks_2samp
 
-from monitor.checks.auc import delong
+from monitor.checks.auc import AucEstimate, delong
+from monitor.checks.drift.kolmogorov_smirnov import KolmogorovSmirnov
 from monitor.checks.estimation.binary import estimate
 from monitor.checks.estimation.calibrator import Calibrator, LabelledScores, fit_calibrator
 from monitor.checks.estimation.direct_loss import expected_losses, fit_loss_model
 from monitor.checks.estimation.served import ServedScores
+from monitor.measurement import Measured
 from tests.unit.checks.estimation.published import CHUNK, REFERENCE, car_loan, car_prices
+from tests.unit.checks.factories import numbers, quantile_cells
 
 CBPE_AUC = (
     *(0.970744, 0.971011, 0.971407, 0.971091, 0.971123),
@@ -28,6 +32,12 @@ REALISED_AUC = (
 JENSEN_SHANNON = (
     *(0.031661, 0.030011, 0.031129, 0.029464, 0.030809),
     *(0.028681, 0.043628, 0.029253, 0.030628, 0.028330),
+)
+KS_NANNYML = (
+    *(0.01576, 0.01268, 0.01734, 0.01280, 0.01918, 0.00824, 0.01058, 0.01002, 0.01068, 0.00680),
+)
+KS_EXACT = (
+    *(0.01576, 0.01272, 0.01746, 0.01282, 0.01922, 0.00824, 0.01068, 0.01002, 0.01070, 0.00700),
 )
 REALISED_RMSE = (
     *(1069.1722, 1067.6459, 1062.4127, 1076.2368, 1060.3234),
@@ -54,10 +64,14 @@ def served(rows: slice) -> ServedScores:
 
 
 def realised_auc(rows: slice) -> float:
+    return realised(rows).auc
+
+
+def realised(rows: slice) -> AucEstimate:
     data = car_loan()
     percent = np.rint(data.score[rows] * 100).astype(np.int64)
     positives = np.bincount(percent, data.repaid[rows], 101).astype(np.int64)
-    return delong(positives, np.bincount(percent, minlength=101) - positives).auc
+    return delong(positives, np.bincount(percent, minlength=101) - positives)
 
 
 def test_estimated_auc_of_every_chunk(calibrator: Calibrator) -> None:
@@ -80,6 +94,12 @@ def test_limits_of_the_published_alert_are_three_spreads_of_the_reference_chunks
     reach = 3 * np.std(found)
     limits = (np.mean(found) - reach, np.mean(found) + reach)
     assert limits == pytest.approx((0.963317, 0.978660), abs=DIGITS)
+
+
+def test_delong_tells_the_spread_of_chunks_where_the_published_error_is_a_third_too_small() -> None:
+    found = [realised(slice(k * CHUNK, (k + 1) * CHUNK)) for k in range(10)]
+    assert np.std([one.auc for one in found], ddof=1) == pytest.approx(0.00270, abs=5e-5)
+    assert np.mean([one.standard_error for one in found]) == pytest.approx(0.00262, abs=5e-5)
 
 
 def test_uncalibrated_scores_miss_the_realised_auc_after_drift() -> None:
@@ -107,6 +127,21 @@ def test_jensen_shannon_of_debt_to_income() -> None:
     reference = shares(slice(0, REFERENCE))
     found = [jensenshannon(reference, shares(car_loan().chunk(k)), base=2) for k in range(10)]
     assert found == pytest.approx(JENSEN_SHANNON, abs=DIGITS)
+
+
+def test_kolmogorov_smirnov_of_debt_to_income() -> None:
+    """Counted in cells the distance can only be shorter than the exact one, as NannyML's is too."""
+    values = car_loan().debt_to_income
+    reference, cells = values[:REFERENCE], quantile_cells(values[:REFERENCE])
+    fitted = KolmogorovSmirnov().fit(numbers(reference, cells))
+    for k in range(10):
+        window = values[car_loan().chunk(k)]
+        exact = ks_2samp(reference, window).statistic
+        assert exact == pytest.approx(KS_EXACT[k], abs=5.1e-6)
+        assert KS_NANNYML[k] <= KS_EXACT[k]
+        counted = KolmogorovSmirnov().compare(fitted, numbers(window, cells))
+        assert isinstance(counted, Measured)
+        assert exact - 0.01 <= counted.value <= exact + 1e-12
 
 
 def test_concept_change_is_not_seen(calibrator: Calibrator) -> None:
