@@ -35,6 +35,13 @@ def numbered(values: Integers) -> tuple[Integers, Integers]:
     return np.flatnonzero(present) + low, (np.cumsum(present) - 1)[shifted]
 
 
+def counts_at(shape: tuple[int, ...], index: tuple[Integers, ...], rows: Integers) -> Integers:
+    """Rows by cell of a table, int64[shape]; exact below 2^53 rows, and quicker than np.add.at."""
+    places = np.ravel_multi_index(index, shape)
+    totals = np.bincount(places, rows, int(np.prod(shape)))
+    return totals.astype(np.int64).reshape(shape)
+
+
 def totals_by_key(keys: Integers, columns: Sequence[Integers]) -> tuple[Integers, Integers]:
     """Sorted unique keys int64[k] and, per key, the row count and the sum of each column.
 

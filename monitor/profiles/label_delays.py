@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.profiles.arrays import Floats, Integers, add_tables
+from monitor.profiles.arrays import Floats, Integers, add_tables, counts_at
 from monitor.profiles.delays import DELAY_BUCKETS
 from monitor.profiles.labels import (
     BINARY,
@@ -89,16 +89,16 @@ def class_losses(part: Part) -> ClassLosses:
     keys, values = part.sparse.get(BINARY, (np.zeros(0, np.int64), np.zeros((0, 4), np.int64)))
     head, group = keys // _TAIL, keys % ENTITY_GROUPS
     predicted, cell, label = head // _BINARY_WIDTH, head // 3 % (SCORE_CELLS + 1), head % 3
-    rows = np.zeros((3, 2, ENTITY_GROUPS), np.int64)
-    there = label != UNLABELLED
-    np.add.at(rows, (predicted[there], label[there], group[there]), values[there, 0])
-    there &= cell != NO_SCORE
-    scored, squared = np.zeros((3, ENTITY_GROUPS), np.int64), np.zeros((3, ENTITY_GROUPS))
-    np.add.at(scored, (predicted[there], group[there]), values[there, 0])
-    positives = np.where(label == 1, values[:, 0], 0)
-    errors = (values[:, 2] - 2 * values[:, 3]) / UNIT + positives
-    np.add.at(squared, (predicted[there], group[there]), errors[there])
-    return ClassLosses(rows, scored, squared)
+    there = np.flatnonzero(label != UNLABELLED)
+    index = (predicted[there], label[there], group[there])
+    rows = counts_at((3, 2, ENTITY_GROUPS), index, values[there, 0])
+    there = np.flatnonzero((label != UNLABELLED) & (cell != NO_SCORE))
+    places = predicted[there] * ENTITY_GROUPS + group[there]
+    scored = counts_at((3 * ENTITY_GROUPS,), (places,), values[there, 0]).reshape(3, -1)
+    positives = np.where(label[there] == 1, values[there, 0], 0)
+    errors = (values[there, 2] - 2 * values[there, 3]) / UNIT + positives
+    squared: Floats = np.zeros(3 * ENTITY_GROUPS) + np.bincount(places, errors, 3 * ENTITY_GROUPS)
+    return ClassLosses(rows, scored, squared.reshape(3, -1))
 
 
 def silence_as_negatives(part: Part, expected: Mapping[int, float]) -> Part:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from monitor.profiles.arrays import Floats, Integers
+from monitor.profiles.arrays import Floats, Integers, counts_at
 from monitor.profiles.delays import DELAY_BUCKETS
 from monitor.profiles.part import Part
 
@@ -122,25 +122,22 @@ def predicted_class_counts(part: Part) -> tuple[int, int, int]:
 def _counted(index: tuple[Integers, ...], values: Integers) -> BinaryCounts:
     predicted, cell, label, delay, group = index
     rows = values[:, 0]
-    cells = np.zeros((3, SCORE_CELLS + 1), np.int64)
-    np.add.at(cells, (label, cell), rows)
     labelled = label != UNLABELLED
-    sums = np.zeros((SCORE_CELLS + 1, 3), np.int64)
-    np.add.at(sums, cell[labelled], values[labelled, 1:])
-    by_group = np.zeros((ENTITY_GROUPS, 3, SCORE_CELLS + 1), np.int64)
-    np.add.at(by_group, (group, label, cell), rows)
-    confusion = np.zeros((ENTITY_GROUPS, 3, 3), np.int64)
-    np.add.at(confusion, (group, predicted, label), rows)
-    delays = np.zeros(DELAY_BUCKETS, np.int64)
-    np.add.at(delays, delay[labelled], rows[labelled])
-    scaled = sums[:SCORE_CELLS] / UNIT
+    sums = np.zeros((3, SCORE_CELLS + 1), np.int64)  # beyond 2^53: added up as whole numbers
+    for place in range(3):
+        np.add.at(sums[place], cell[labelled], values[labelled, 1 + place])
+    by_group = counts_at((ENTITY_GROUPS, 3, SCORE_CELLS + 1), (group, label, cell), rows)
+    cells = by_group.sum(axis=0)
+    confusion = counts_at((ENTITY_GROUPS, 3, 3), (group, predicted, label), rows)
+    delays = counts_at((DELAY_BUCKETS,), (delay[labelled],), rows[labelled])
+    scaled = sums[:, :SCORE_CELLS] / UNIT
     return BinaryCounts(
         positives=cells[1, :SCORE_CELLS],
         negatives=cells[0, :SCORE_CELLS],
         unlabelled=cells[2, :SCORE_CELLS],
-        score_sums=scaled[:, 0],
-        score_square_sums=scaled[:, 1],
-        score_label_sums=scaled[:, 2],
+        score_sums=scaled[0],
+        score_square_sums=scaled[1],
+        score_label_sums=scaled[2],
         without_score=(int(cells[0, NO_SCORE]), int(cells[1, NO_SCORE]), int(cells[2, NO_SCORE])),
         confusion_by_group=confusion[:, :2, :2],
         positives_by_group=by_group[:, 1, :SCORE_CELLS],
