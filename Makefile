@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: demo test lint types imports check bench bench-alarms bench-labels clean
+.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals clean
 
 # The stamp is newer than the lock file exactly when the environment is up to date.
 .venv: .venv/stamp
@@ -44,6 +44,9 @@ bench-alarms: .venv
 
 bench-labels: .venv
 	$(BIN)/python -m benchmarks.labels $(ARGS)
+
+bench-intervals: .venv
+	$(BIN)/python -m benchmarks.intervals $(ARGS)
 
 clean:
 	rm -rf .venv .benchvenvs .mypy_cache .ruff_cache .pytest_cache

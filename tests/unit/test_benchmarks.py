@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from benchmarks import drift, intake, labels
+from benchmarks import drift, intake, intervals, labels
 from benchmarks.bodies import arrow_bodies, ndjson_bodies, sliced, with_repeats
 from benchmarks.data import (
     CATEGORIES,
@@ -26,6 +26,8 @@ from benchmarks.data import (
     make_columns,
     request_ids,
 )
+from benchmarks.interval_worlds.base import Reading, Rng, World, between, printed
+from benchmarks.interval_worlds.registry import worlds_by_key
 from benchmarks.label_material import (
     DELAY,
     MOST_EXTRA,
@@ -41,6 +43,7 @@ from benchmarks.processes import MemoryWatch, cpu_seconds, family, parent, peak_
 from benchmarks.stored_rows import with_envelope
 from benchmarks.table import Bar, bars_json, plain, show_bars, write_json, written
 from benchmarks.timing import Results, Run, Spread, alternate
+from monitor.measurement import Measured, TooFew
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -291,3 +294,83 @@ def test_the_memory_high_water_of_a_stretch_is_told() -> None:
     del held
     assert watch.peak() > 30
     assert peak_megabytes([os.getpid()]) > 30
+
+
+def test_command_line_of_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    plain_run = intervals.parse([])
+    assert (plain_run.draws, plain_run.seed, plain_run.json) == (2_000, 1, None)
+    smoke = intervals.parse(["--smoke", "--seed", "9", "--json", "out.json"])
+    assert (smoke.draws, smoke.seed, smoke.json) == (40, 9, Path("out.json"))
+    for wrong, told in (("--draws=0", "--draws is at least 1"), ("--only=moon", "no world's name")):
+        with pytest.raises(SystemExit):
+            intervals.parse([wrong])
+        assert told in capsys.readouterr().err
+
+
+def test_limits_are_read_as_printed() -> None:
+    assert between("a", 0.1, 0.3, 0.3, "m") == Reading("a", "m", True, 0.3 - 0.1)
+    assert between("a", None, 0.3, 0.4, "m") == Reading("a", "m", False, None)
+    measured = Measured(0.2, 60, 0.1, 0.3, 0.95, detail={"interval_method": "Wilson"})
+    assert [one.method for one in printed("a", measured, 0.2, "other")] == ["Wilson"]
+    assert list(printed("a", TooFew(9, 50), 0.2)) == []
+    assert list(printed("a", Measured(0.2, 60), 0.2)) == []
+
+
+@pytest.mark.parametrize(
+    ("coverage", "conservative", "held"),
+    [(0.909, False, False), (0.911, False, True), (0.999, False, True), (1.0, True, True)],
+)
+def test_an_interval_holds_within_two_errors(
+    coverage: float, conservative: bool, held: bool
+) -> None:
+    assert intervals.holds(coverage, 0.01, conservative=conservative) is held
+    assert not intervals.holds(1.0, 0.005, conservative=False)
+
+
+def a_world(low: float, high: float) -> World:
+    """Limits that lie `low` below and `high` above a normal estimate of 0."""
+
+    def draw(rng: Rng) -> Iterator[Reading]:
+        value = float(rng.normal())
+        yield between("normal", value - low, value + high, 0.0, "z")
+
+    return World("part", "made up", 1, "0 by construction", lambda: draw)
+
+
+def test_coverage_is_that_of_the_limits() -> None:
+    (right,) = intervals.rows_of(a_world(1.96, 1.96), 4_000, 1)
+    assert right.coverage == pytest.approx(0.95, abs=0.014)  # four Monte-Carlo errors
+    assert (right.held, right.draws, right.mean_width) == (True, 4_000, 3.92)
+    (narrow,) = intervals.rows_of(a_world(1.0, 1.0), 4_000, 1)
+    assert narrow.coverage == pytest.approx(0.6827, abs=0.03)
+    assert not narrow.held
+    told = intervals.summary([right, narrow])
+    assert (told["held_all"], told["held"], told["of"]) == (False, 1, 2)
+    assert told["worst"]["coverage"] == narrow.coverage
+    assert intervals.rows_of(a_world(1.0, 1.0), 4_000, 1) == [narrow]
+    assert intervals.rows_of(a_world(1.0, 1.0), 4_000, 2) != [narrow]
+
+
+def test_worlds_of_the_product_are_measured_and_written(tmp_path: Path) -> None:
+    file = tmp_path / "intervals.json"
+    chosen = ["--only", "paired: right or wrong", "--draws", "60", "--workers", "1"]
+    intervals.main([*chosen, "--json", str(file)])
+    found = json.loads(file.read_text())
+    assert [row["n"] for row in found["rows"]] == [50, 1_000]
+    for row in found["rows"]:
+        assert row["interval"] == "paired share difference"
+        assert row["method"] == "Newcombe (1998, method 10)"
+        assert (row["draws"], row["not_printed"], row["truth"]) == (60, 0, "closed form")
+        assert 0.85 < row["coverage"] <= 1
+    assert found["summary"]["of"] == 2
+
+
+PARTS = ("quality", "calibration", "maturity", "estimates", "groups", "stratified", "comparison",
+         "serving", "paired", "signals", "DISDE")  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_has_a_small_and_a_larger_world(part: str) -> None:
+    sizes = {world.n for world in worlds_by_key().values() if world.part == part}
+    assert len(sizes) > 1
+    assert max(sizes) >= 3 * min(sizes)

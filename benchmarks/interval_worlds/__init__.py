@@ -1,0 +1,1 @@
+"""Worlds whose truth is known, for measuring how often printed 95 % intervals hold it."""
