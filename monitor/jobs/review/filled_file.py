@@ -15,6 +15,8 @@ from monitor.jobs.review.task_files import ITEM, REQUEST, defused, question
 from monitor.store.reviews import Item
 
 DELIMITERS = (",", ";", "\t")
+LONGEST_CELL = 65_536
+"""Not left to the csv module: its limit belongs to the whole process, and others change it."""
 _TRUE, _FALSE = ("true", "1", "yes", "pass"), ("false", "0", "no", "fail")
 _SHOWN = 40
 
@@ -51,6 +53,10 @@ def read_filled(
         rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
         found.problems.append(Problem("file", f"can't be read as CSV: {error}"))
+        return found
+    if any(len(cell) > LONGEST_CELL for row in rows for cell in row):
+        what = f"can't be read as CSV: a cell holds over {LONGEST_CELL:,} characters"
+        found.problems.append(Problem("file", what))
         return found
     header = [cell.strip() for cell in rows[0]] if rows else []
     places = _columns(header, signals, found)

@@ -161,13 +161,14 @@ def test_every_outcome_is_stored_with_what_it_says(
 def test_a_measurement_known_at_one_moment_is_stored_once(
     engine: Engine, credit: ModelContext
 ) -> None:
-    def write() -> None:
+    def write(value: float) -> None:
         with transaction(engine, 1, Role.WORKER) as connection:
-            write_measurements(connection, 1, credit.model_id, [measurement(Measured(1.0, 1))])
+            write_measurements(connection, 1, credit.model_id, [measurement(Measured(value, 1))])
 
-    write()
+    write(1.0)
+    write(1.0)  # the same again is no revision
     with pytest.raises(sa.exc.IntegrityError):
-        write()
+        write(3.0)
     with transaction(engine, 1, Role.WORKER) as connection:
         later = measurement(Measured(2.0, 1), known_at=START + DAY)
         write_measurements(connection, 1, credit.model_id, [later])
