@@ -22,7 +22,7 @@ PALETTE = ("#3b82c4", "#d9822b", "#2e9e6b", "#a45ec4", "#c94f7c", "#8a8f2f", "#7
 BASELINE, CURRENT, BAD, QUIET = "#d9822b", "#3b82c4", "#d64545", "#8a94a0"
 HEIGHT = 260
 MARKS = {"deployment": ("deployment began", "#2e9e6b"), "alert": ("alert fired", "#d64545")}
-LINE_FIELDS = ["at", "series", "value", "low", "high", "n", "when", "text", "immature"]
+LINE_FIELDS = ["at", "series", "value", "low", "high", "n", "when", "text", "immature", "piece"]
 IMMATURE = {"too_early": "labels still to come: too early", "partial": "labels still to come"}
 
 
@@ -60,9 +60,19 @@ def line_frame(frame: pd.DataFrame, zone: ZoneInfo, series: str = "method") -> p
                 for each, state in zip(told, frame["maturity"], strict=True)
             ],
             "immature": frame["maturity"].isin(IMMATURE.keys()),
+            "piece": _pieces(frame["at"], frame[series]),
         },
         columns=LINE_FIELDS,
     )
+
+
+def _pieces(at: pd.Series, series: pd.Series) -> list[int]:
+    """A number a run of windows without a gap: no line is drawn over what was not measured."""
+    moments = pd.DataFrame({"at": pd.to_datetime(at.array, utc=True), "series": series.array})
+    steps = moments.sort_values("at", kind="stable").groupby("series")["at"].diff()
+    usual = steps[steps > pd.Timedelta(0)].median()
+    gaps = (steps > 1.6 * usual).groupby(moments["series"]).cumsum()
+    return gaps.sort_index().astype(int).tolist()
 
 
 def lines(
@@ -93,7 +103,7 @@ def lines(
     layers: list[Any] = []
     if frame["low"].notna().any():
         band = base.mark_area(opacity=0.18).encode(
-            y=alt.Y("low:Q", title=_axis_title(title, unit)), y2="high:Q"
+            y=alt.Y("low:Q", title=_axis_title(title, unit)), y2="high:Q", detail="piece:N"
         )
         layers.append(band.transform_filter("isValid(datum.low) && isValid(datum.high)"))
     tooltip = [
@@ -101,7 +111,7 @@ def lines(
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("text:N", title="value"),
     ]
-    layers.append(base.mark_line(strokeWidth=2).encode(y=y, detail="series:N"))
+    layers.append(base.mark_line(strokeWidth=2).encode(y=y, detail=["series:N", "piece:N"]))
     layers.append(base.mark_point(size=28, filled=True).encode(y=y, tooltip=tooltip))
     if frame["immature"].any():  # a hollow grey ring: a number that labels will still change
         ring = alt.Chart(frame[frame["immature"]]).mark_point(

@@ -182,7 +182,7 @@ def test_odd_names_have_a_chart_with_data_and_stand_exactly(
         fields = set(re.findall(r'"field": ?"([^"]+)"', json.dumps(chart)))
         assert fields <= {
             *("at", "value", "low", "high", "series", "when", "text", "name", "what"),
-            *("label", "baseline", "current", "then", "now", "kind", "cell", "n"),
+            *("label", "baseline", "current", "then", "now", "kind", "cell", "n", "piece"),
         }
 
 
@@ -200,7 +200,7 @@ def test_big_integers_stand_digit_for_digit(own_database: SeededDatabase, monkey
         row = connection.execute(
             sa.select(measurement).where(measurement.c.check_name == "contrast").limit(1)
         ).one()
-        newest = {"window_start": seeded.window.end - timedelta(hours=1)}
+        newest = {"window_start": seeded.window.end - timedelta(minutes=30)}
         newest["window_end"] = seeded.window.end
         for place, big in enumerate(BIG_IDS):
             values = {**row._mapping, **newest, "n": big, "column_name": f"id {place}"}
