@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from monitor.checks.estimation.allowance import BiasAllowance, bias_allowance
+from monitor.checks.estimation.allowance import AllowanceKind, BiasAllowance, bias_allowance
 from monitor.jobs.estimates.checked import PastError, as_checked
 from monitor.measurement import Failed, Measured, Outcome, TooFew
 from monitor.windows import Window
@@ -53,6 +53,9 @@ def told(outcome: Outcome, basis: Basis, errors: Sequence[PastError]) -> Outcome
         detail["reference_start"] = basis.window.start.isoformat()
         detail["reference_end"] = basis.window.end.isoformat()
         detail["reference_labels"] = basis.n_reference
+    if isinstance(outcome, Measured) and allowance.kind is AllowanceKind.NONE:
+        # How far days stray from what their scores say is not known yet: no interval would hold.
+        outcome = replace(outcome, low=None, high=None, level=None)
     match outcome:
         case Measured() | TooFew() | Failed():
             return replace(outcome, detail=detail)
