@@ -201,7 +201,7 @@ def group_worlds() -> Iterator[World]:
     for n_reference, n, shift in ((500, 50, 0.0), (2_000, 1_000, 0.0), (2_000, 1_000, 0.6)):
         name = f"{n_reference:,} labels, " + ("nothing moved" if not shift else "inputs moved")
         prepare = partial(_estimates, n_reference, n, shift)
-        yield World("estimates", name, n, REALISED, prepare, share=0.3)
+        yield World("estimates", name, n, REALISED, prepare, share=0.5)
     for rates, n in (((0.3, 0.3), 50), ((0.05, 0.2), 100), ((0.6, 0.8), 1_000)):
         name = f"rates {', '.join(str(rate) for rate in rates)}"
         yield World("groups", name, n, CLOSED, partial(_selection, rates, n))

@@ -235,8 +235,8 @@ def maturity_worlds() -> Iterator[World]:
         ("14 earlier days, 10 rows an entity", 14, 300, entities, entities, 0.0),
     ):
         prepare = partial(_change, days, n, before, after, wobble)
-        yield World("maturity", name, n, LARGE_DRAW, prepare, share=0.25)
+        yield World("maturity", name, n, LARGE_DRAW, prepare, share=0.5)
     for days, n in ((7, 60), (28, 1_000)):
         prepare = partial(_error_change, days, n)
         name = f"{days} earlier days, errors grow"
-        yield World("maturity", name, n, CLOSED, prepare, share=0.25)
+        yield World("maturity", name, n, CLOSED, prepare, share=0.5)

@@ -321,12 +321,16 @@ def side_worlds() -> Iterator[World]:
         name = f"{slots} hours" + (", each side wanders by hour" if own else ", independent rows")
         n = 2 * slots * rows
         yield World("comparison", name, n, DRAWN, partial(_rates, slots, rows, own), share=0.5)
-    for slots, rows, quantiles, wander, share in (
-        (2, 35, (), 0.0, 0.25), (12, 5, (), 0.1, 0.5), (24, 30, (0.5, 0.95), 0.1, 0.25),
-    ):  # fmt: skip
+    for slots, rows, quantiles, wander in (
+        (2, 35, (), 0.0),
+        (12, 5, (), 0.1),
+        (24, 3, (0.5,), 0.1),
+        (24, 22, (0.5, 0.95), 0.1),
+        (24, 100, (0.5, 0.95), 0.1),
+    ):
         name = f"times, {slots} hours" + (" that wander" if wander else ", independent rows")
         prepare = partial(_values, slots, rows, quantiles, wander)
-        yield World("comparison", name, 2 * slots * rows, DRAWN, prepare, share)
+        yield World("comparison", name, 2 * slots * rows, DRAWN, prepare, share=0.5)
     for n in (20, 100, 1_000):
         prepare = partial(_percentiles, n)
         yield World("serving", "log-normal times", n, CLOSED, prepare, conservative=True)
