@@ -40,6 +40,7 @@ from monitor.checks.maturity.weighting import (
 )
 from monitor.measurement import Measured
 from monitor.profiles.delays import DELAY_BUCKETS, delay_buckets
+from monitor.profiles.labels import ENTITY_GROUPS
 
 DAY, HOUR_MICROSECONDS = 24.0, 3_600_000_000
 DAYS = 30
@@ -105,8 +106,14 @@ def _weighted(n: int, history: int, rows_an_entity: int) -> Draw:
             if weight is None:
                 raise AssertionError("a stratum with a curve has a weight")
             entity = np.arange(known) // rows_an_entity
-            events = (rng.random(known // rows_an_entity + 1) < _RIGHT[kind])[entity].sum()
-            weighed.append(Weighed(kind, weight, known, int(events)))
+            entities = known // rows_an_entity + 1
+            events = (rng.random(entities) < _RIGHT[kind])[entity]
+            group = rng.integers(0, ENTITY_GROUPS, entities)[entity]
+            by_group = (
+                np.bincount(group, minlength=ENTITY_GROUPS),
+                np.bincount(group[events], minlength=ENTITY_GROUPS),
+            )
+            weighed.append(Weighed(kind, weight, known, int(events.sum()), by_group))
             sums[kind] = [_losses(rng, weight, known, 1 - _RIGHT[kind], rows_an_entity)]
             labelled += known
         outcome = weighted_share_outcome(weighed, labelled, "labelled rows")

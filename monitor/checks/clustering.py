@@ -50,13 +50,18 @@ def share_limits(events: Integers, rows: Integers, level: float = LEVEL) -> Limi
     """Limits of Σ events/Σ rows, both int64[groups]; needs a row.
 
     Wilson's limits at n/k rows, k = jackknife variance/(p(1 - p)/n) · (t/z)² where that exceeds 1
-    (Kish 1965; Korn and Graubard 1998), t on groups - 1 df. From 10 filled groups on.
+    (Kish 1965; Korn and Graubard 1998), t on groups - 1 df. From 10 filled groups on. Where all
+    rows agree nothing shows how alike those of an entity are: n is `entities_seen` then.
     """
     n, total = int(rows.sum()), int(events.sum())
     filled = rows > 0
     groups = int(filled.sum())
     share = total / n
-    if groups < MIN_GROUPS or total in (0, n):
+    if total in (0, n):
+        apart = entities_seen(rows)
+        method = WILSON if apart >= n else WILSON_OF_GROUPS
+        return Limits(*wilson_limits(share * apart, apart, level), method, n / apart)
+    if groups < MIN_GROUPS:
         return Limits(*wilson_limits(total, n, level), WILSON, 1.0)
     without = (total - events[filled]) / (n - rows[filled])
     effect = _jackknife_variance(without) / (share * (1 - share) / n)
@@ -65,6 +70,18 @@ def share_limits(events: Integers, rows: Integers, level: float = LEVEL) -> Limi
         return Limits(*wilson_limits(total, n, level), WILSON, 1.0)
     low, high = wilson_limits(total / effect, n / effect, level)
     return Limits(low, high, WILSON_OF_GROUPS, effect)
+
+
+def entities_seen(rows: Integers) -> float:
+    """How many entities the rows come from, as far as filled groups tell; at most the rows.
+
+    Of G groups to which entities go at random ln(1 - filled/G)/ln(1 - 1/G) fill so many. Where all
+    groups are filled there may be any number, and the rows are taken as one entity each.
+    """
+    n, groups, filled = int(rows.sum()), len(rows), int((rows > 0).sum())
+    if filled == groups or groups < 2:
+        return float(n)
+    return float(min(n, max(1.0, np.log(1 - filled / groups) / np.log(1 - 1 / groups))))
 
 
 def auc_limits(

@@ -18,7 +18,7 @@ from monitor.checks.intervals import LEVEL, normal_quantile, wilson_limits
 from monitor.checks.maturity.cohort import MaturityState, Stratum
 from monitor.checks.resampling import MIN_GROUPS
 from monitor.measurement import Outcome, TooFew
-from monitor.profiles.arrays import Floats
+from monitor.profiles.arrays import Floats, Integers
 
 LEAST_CHANCE = 0.05
 MIN_LABELS, MIN_EVENTS = 50, 5
@@ -39,13 +39,15 @@ class Weight:
 class Weighed:
     """Labelled rows that share a weight: `rows` in the ratio's denominator, `events` among them.
 
-    `kind` is the predicted class: rows of one have one error of the curve.
+    `kind` is the predicted class: rows of one have one error of the curve. `by_group`: the same
+    rows and events by entity group, int64[20] each, where it is known.
     """
 
     kind: int
     weight: Weight
     rows: int
     events: int
+    by_group: tuple[Integers, Integers] | None = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,9 @@ def weighted_share(weighed: Sequence[Weighed], level: float = LEVEL) -> Weighted
     that ten rows without an error are not taken for certain, plus what the curves' standard errors
     do to the weights. The limits are Wilson's for p among p(1 - p)/Var rows, at most the effective
     sample size, with Student's t in place of z: few rows may carry most of the weight (degrees of
-    freedom by Satterthwaite 1946). Too narrow where whether a label comes depends on more than the
-    predicted class and the age, or where an entity has many rows.
+    freedom by Satterthwaite 1946). The jackknife's variance over entity groups takes the place of
+    the first part where it is larger. Too narrow where whether a label comes depends on more than
+    the predicted class and the age.
     """
     total = sum(one.weight.value * one.rows for one in weighed)
     if total <= 0:
@@ -94,8 +97,11 @@ def weighted_share(weighed: Sequence[Weighed], level: float = LEVEL) -> Weighted
     parts = [_spread([one for one in weighed if one.kind == kind], value, total)
              for kind in dict.fromkeys(one.kind for one in weighed if one.rows)]  # fmt: skip
     sampling = sum(part.sampling for part in parts)
-    variance = sampling + sum(part.of_curve for part in parts)
     freedom = sampling**2 / sum(part.sampling**2 / part.freedom for part in parts)
+    between = _between_groups(weighed)
+    if between is not None and between[0] > sampling:
+        sampling, freedom = between
+    variance = sampling + sum(part.of_curve for part in parts)
     reach = float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
     worth = min(effective, value * (1 - value) / variance) if 0 < value < 1 else effective
     # Wilson's limits at the level whose z is this t.
@@ -103,6 +109,21 @@ def weighted_share(weighed: Sequence[Weighed], level: float = LEVEL) -> Weighted
     low, high = wilson_limits(value * worth, worth, widened) if worth > 0 else (0.0, 1.0)
     rows = sum(one.rows for one in weighed)
     return WeightedShare(value, min(low, value), max(high, value), rows, effective)
+
+
+def _between_groups(weighed: Sequence[Weighed]) -> tuple[float, float] | None:
+    """Variance of the weighted share by leaving out one entity group at a time, and its degrees of
+    freedom; None where fewer than 10 groups hold rows."""
+    told = [(one.weight.value, *one.by_group) for one in weighed if one.by_group is not None]
+    if len(told) < len(weighed) or not told:
+        return None
+    rows: Floats = np.sum([weight * n for weight, n, _ in told], axis=0)
+    events: Floats = np.sum([weight * x for weight, _, x in told], axis=0)
+    used = rows > 0
+    groups = int(used.sum())
+    if groups < MIN_GROUPS:
+        return None
+    return _jackknife_variance(rows[used], events[used]), groups - 1.0
 
 
 @dataclass(frozen=True)
@@ -182,10 +203,14 @@ def weighted_mean_outcome(
 
 def _jackknife_reach(rows: Floats, losses: Floats) -> float:
     """Half the width of the jackknife interval of Σ losses / Σ rows, one group left out a time."""
+    error = float(np.sqrt(_jackknife_variance(rows, losses)))
+    return float(special.stdtrit(len(rows) - 1, 0.5 + LEVEL / 2)) * error
+
+
+def _jackknife_variance(rows: Floats, losses: Floats) -> float:
     groups = len(rows)
     without = (losses.sum() - losses) / (rows.sum() - rows)
-    error = np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2))
-    return float(special.stdtrit(groups - 1, 0.5 + LEVEL / 2) * error)
+    return float((groups - 1) / groups * np.sum((without - without.mean()) ** 2))
 
 
 def _told(weighed: Sequence[Weighed], effective: float) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from monitor.checks.clustering import entities_seen
 from monitor.checks.intervals import LEVEL, normal_quantile
 from monitor.profiles.arrays import Floats, Integers
 
@@ -96,7 +97,8 @@ def share_limits(scores: GroupedScores) -> tuple[float, float]:
 
     Wilson (1927) on the effective number of rows n* = m(1 - m)/variance (Dean and Pagano 2015 for
     designs): fewer than n where entities repeat, more where ties make scores less scattered than
-    wins and losses. Plain Wilson for independent rows of 0 and 1.
+    wins and losses. Plain Wilson for independent rows of 0 and 1. Where all rows agree n* is the
+    number of entities that the filled groups tell of.
     """
     n, mean = scores.n, scores.mean
     if mean is None:
@@ -104,7 +106,8 @@ def share_limits(scores: GroupedScores) -> tuple[float, float]:
     scattered = mean * (1 - mean)
     found = spread_of(scores)
     if not 0 < mean < 1 or found.variance <= 0:
-        return score_limits(mean, n, normal_quantile())
+        apart = entities_seen(scores.counts) if scores.clustered else float(n)
+        return score_limits(mean, apart, normal_quantile())
     if scores.clustered:
         return score_limits(mean, scattered / found.variance, found.reach)
     within = float(scores.squares.sum() / n - mean**2)

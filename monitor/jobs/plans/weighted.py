@@ -23,7 +23,7 @@ from monitor.checks.maturity.weighting import (
 )
 from monitor.jobs.plans.cohorts import CohortLabels
 from monitor.measurement import Outcome
-from monitor.profiles.arrays import Floats
+from monitor.profiles.arrays import Floats, Integers
 from monitor.profiles.cells import NumberCells
 from monitor.profiles.label_delays import class_losses
 from monitor.profiles.labels_multiclass import confusion_counts
@@ -52,14 +52,12 @@ def binary_weighted(cohort: CohortLabels) -> dict[str, Outcome]:
                 continue
             losses[predicted].append((weight, found.scored[place], found.squared_error[place]))
             if place < NO_CLASS:
-                negative, positive = rows[place].tolist()
-                shares["recall"].append(Weighed(predicted, weight, positive, positive * place))
-                right = positive if place else negative
-                shares["accuracy"].append(Weighed(predicted, weight, positive + negative, right))
+                negative, positive = found.rows[place]
+                all_rows, right = negative + positive, positive if place else negative
+                shares["recall"].append(_weighed(predicted, weight, positive, positive * place))
+                shares["accuracy"].append(_weighed(predicted, weight, all_rows, right))
                 if place:
-                    shares["precision"].append(
-                        Weighed(predicted, weight, positive + negative, right)
-                    )
+                    shares["precision"].append(_weighed(predicted, weight, all_rows, right))
     of = {"accuracy": "labelled rows", "precision": "predicted positives",
           "recall": "positive labels"}  # fmt: skip
     return {
@@ -73,20 +71,27 @@ def binary_weighted(cohort: CohortLabels) -> dict[str, Outcome]:
     }
 
 
+def _weighed(predicted: int, weight: Weight, rows: Integers, events: Integers) -> Weighed:
+    """Rows and events by entity group that share a weight."""
+    return Weighed(predicted, weight, int(rows.sum()), int(events.sum()), (rows, events))
+
+
 def multiclass_weighted(cohort: CohortLabels, n_classes: int) -> dict[str, Outcome]:
     """accuracy of all requests."""
     weighed: list[Weighed] | None = []
     labelled = 0
     for piece in cohort.pieces:
-        matrix = confusion_counts(piece.part, n_classes).matrix
+        counts = confusion_counts(piece.part, n_classes)
+        matrix = counts.matrix
         labelled += int(matrix.sum())
         for predicted in np.flatnonzero(matrix.sum(axis=1)).tolist():
             weight = cohort.weight(piece, predicted)
             if weight is None or weighed is None:
                 weighed = None
                 continue
-            rows, right = int(matrix[predicted].sum()), int(matrix[predicted, predicted])
-            weighed.append(Weighed(predicted, weight, rows, right))
+            rows = counts.by_group[:, predicted].sum(axis=1)
+            right = counts.by_group[:, predicted, predicted]
+            weighed.append(_weighed(predicted, weight, rows, right))
     return {"accuracy_weighted": weighted_share_outcome(weighed, labelled, "labelled rows")}
 
 

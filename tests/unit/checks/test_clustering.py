@@ -15,6 +15,7 @@ from monitor.checks.clustering import (
     WILSON_OF_GROUPS,
     areas,
     auc_limits,
+    entities_seen,
     mean_limits,
     ratio_limits,
     share_limits,
@@ -107,3 +108,29 @@ def test_losses_reach_by_a_factor_and_means_by_a_sum():
     assert plain.both == pytest.approx((1 - T19 * error, 1 + T19 * error), rel=1e-6)
     assert mean_limits(1.0, sums, FIFTY, 1.0).method == INDEPENDENT
     assert mean_limits(0.0, sums * 0, FIFTY, 0.0).both == (0.0, 0.0)
+
+
+def test_entities_are_counted_by_the_groups_that_they_fill():
+    """Occupancy: 15 entities in 20 groups fill 20(1 - 0.95^15) = 10.73 of them on average."""
+    rng = np.random.default_rng(4)
+    found = []
+    for _ in range(400):
+        groups = rng.integers(0, 20, 15)
+        found.append(entities_seen(4 * np.bincount(groups, minlength=20)))
+    assert np.mean(found) == pytest.approx(15, abs=1.0)
+    assert entities_seen(np.full(20, 50)) == 1_000
+    assert entities_seen(np.eye(20, dtype=np.int64)[0]) == 1.0
+
+
+def test_limits_of_rows_that_all_agree_know_that_entities_repeat():
+    """A rate of 0.1 among 15 entities of 4 rows each: no event at all is no rare thing."""
+    rng, runs, hits, none = np.random.default_rng(5), 3_000, 0, 0
+    for _ in range(runs):
+        group = np.repeat(rng.integers(0, 20, 15), 4)
+        event = np.repeat(rng.random(15) < 0.1, 4)
+        rows, events = np.bincount(group, minlength=20), np.bincount(group[event], minlength=20)
+        none += not event.any()
+        limits = share_limits(events, rows)
+        hits += limits.low <= 0.1 <= limits.high
+    assert none / runs == pytest.approx(0.9**15, abs=0.03)
+    assert hits / runs >= 0.93 - 0.01
