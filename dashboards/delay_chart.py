@@ -72,12 +72,14 @@ def delay_curves(frame: pd.DataFrame) -> Any:
 
 
 def age_in_words(hours: float | None) -> str:
-    """`3.2 days`, `5 hours`, `12 minutes`; never for none."""
+    """`3.2 days`, `5 hours`, `1 minute`; never for none."""
     if hours is None:
         return "never"
+    count, unit = (hours * 60, "minute") if hours < 1 else (hours, "hour")
     if hours >= 48:
-        return f"{hours / 24:.3g} days"
-    return f"{hours:.3g} hours" if hours >= 1 else f"{hours * 60:.2g} minutes"
+        count, unit = hours / 24, "day"
+    told = f"{count:.2g}" if unit == "minute" else f"{count:.3g}"
+    return f"{told} {unit}" if told == "1" else f"{told} {unit}s"
 
 
 def cohort_bars(cohorts: Sequence[CohortFacts], zone: ZoneInfo) -> Any:

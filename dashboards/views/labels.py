@@ -50,7 +50,7 @@ def draw_head(frame: Frame, found: LabelReport) -> None:
     )
     day = found.feed[0] if found.feed else None
     with st.container(horizontal=True):
-        st.metric("Newest label", words.moment(found.newest_label, frame.zone), width=380)
+        st.metric("Newest label", words.moment(found.newest_label, frame.zone), width="content")
         quiet = None if day is None else day.silence_hours
         st.metric("Silence of the feed", "–" if quiet is None else age_in_words(quiet), width=190)
         ratio = None if day is None else day.ratio
