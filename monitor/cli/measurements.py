@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +21,14 @@ from monitor.cli.common import (
     read_as_of,
     read_span,
 )
+from monitor.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
     from monitor.reports.measurements import MeasurementRow
 
 DEFAULT_DAYS = timedelta(days=30)
 MOST = 100_000
+SCALE = re.compile(r"\d{1,3}h|day|month", re.ASCII)
 
 
 def measurements(
@@ -61,15 +64,18 @@ def measurements(
     """
     from monitor.reports.database import reading
     from monitor.reports.measurements import Filter, read_measurements
+    from monitor.reports.model import newest_moment
     from monitor.windows import Window
 
+    _require_known(check or [], method or [], scale)
     with open_database() as engine:
         project_id = find_project(engine, project)
         context = find_context(engine, project_id, model)
         zone = context.contract.time_zone
         known_by = read_as_of(as_of, zone)
-        now = known_by or datetime.now(UTC)
-        span = read_span(window, "--window", zone) if window else Window(now - DEFAULT_DAYS, now)
+        # As of a day the range must not move with data that came later.
+        end = known_by or newest_moment(engine, project_id, context.model_id) or datetime.now(UTC)
+        span = read_span(window, "--window", zone) if window else Window(end - DEFAULT_DAYS, end)
         wanted = Filter(
             tuple(check or ()), tuple(method or ()), column, scale=scale, leg=leg,
             segment_id=segment, known_by=known_by,
@@ -81,6 +87,25 @@ def measurements(
     _show(rows[:MOST], as_json=as_json)
     if len(rows) > MOST:
         typer.echo(f"Only the newest {MOST:,} are shown; ask for fewer days.", err=True)
+
+
+def _require_known(checks: list[str], methods: list[str], scale: str | None) -> None:
+    """ConfigurationError with every word that nothing can carry."""
+    from monitor.checks.registry import CHECKS
+
+    problems = []
+    known = {"check": {one.check.value for one in CHECKS}, "method": {one.method for one in CHECKS}}
+    for option, given in (("check", checks), ("method", methods)):
+        for word in given:
+            if word not in known[option]:
+                there = ", ".join(sorted(known[option]))
+                what = f"there is no {option} {word[:60]!r}; there are: {there}"
+                problems.append(Problem(f"--{option}", what))
+    if scale is not None and not SCALE.fullmatch(scale):
+        what = f"{scale[:60]!r} is no length of a window; write 1h, 6h, 168h, day or month"
+        problems.append(Problem("--scale", what))
+    if problems:
+        raise ConfigurationError("command", problems)
 
 
 def _show(rows: tuple[MeasurementRow, ...], *, as_json: bool) -> None:

@@ -143,6 +143,9 @@ def test_doing_the_same_again_makes_no_revision(
         (("--as-of", "yesterday"), "neither a day nor a moment"),
         (("--window", "2024-05-01"), "is not FROM/TO"),
         (("--window", "2024-05-03/2024-05-01"), "ends before it begins"),
+        (("--check", "qualty"), "there is no check 'qualty'; there are: calibration"),
+        (("--method", "auk", "--scale", "week"), "there is no method 'auk'"),
+        (("--scale", "week"), "is no length of a window; write 1h, 6h, 168h, day or month"),
     ],
 )
 def test_rubbish_is_told_with_the_option(
@@ -161,3 +164,8 @@ def test_the_end_of_a_day_is_meant() -> None:
     assert read_as_of("2024-05-05", "America/New_York") == datetime(2024, 5, 6, 4, tzinfo=UTC)
     assert read_as_of("2024-05-05T06:00Z", "UTC") == datetime(2024, 5, 5, 6, tzinfo=UTC)
     assert read_as_of(None, "UTC") is None
+
+
+def test_without_a_window_the_newest_days_with_data_are_shown(run: Run, history: History) -> None:
+    ended = run("measurements", "credit", "--json", "--check", "quality")
+    assert {row["window"][0][:7] for row in json.loads(ended.out)} == {"2024-05"}
