@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,9 +13,9 @@ from monitor.cli.common import (
     KnownProject,
     find_context,
     find_project,
+    job_context,
     open_database,
     print_json,
-    settings_with_database,
 )
 from monitor.cli.promise import backtest_facts, backtest_lines
 
@@ -44,26 +43,12 @@ def backtest(
     If those weeks were healthy, every incident it opens is false. Weeks touched by an incident that
     nobody has cleared are left out. The result is kept and shown wherever the promise is shown.
     """
-    from monitor.jobs.base import JobContext
     from monitor.jobs.promise.backtest_model import backtest_model
     from monitor.reports.promise_state import backtest_from_json
-    from monitor.store.bulk import BulkConnections
-    from monitor.store.engine import Role
-    from monitor.store.open import required_url
 
-    settings = settings_with_database()
     with open_database() as engine:
-        project_id = find_project(engine, project)
-        context = JobContext(
-            engine=engine,
-            bulk=BulkConnections(required_url(settings), Role.WORKER),
-            project=project,
-            model=find_context(engine, project_id, model),
-            worker="backtest",
-            now=datetime.now(UTC),
-            public_url=settings.public_url,
-        )
-        with _progress() as progress:
+        found_model = find_context(engine, find_project(engine, project), model)
+        with job_context(engine, project, found_model) as context, _progress() as progress:
             kept = backtest_model(context, weeks=weeks, progress=progress)
     found = backtest_from_json(kept)
     if as_json:

@@ -20,6 +20,7 @@ from monitor.errors import ConfigurationError, DatabaseUnavailable, Problem
 if TYPE_CHECKING:
     from sqlalchemy.engine import Connection, Engine
 
+    from monitor.jobs.base import JobContext
     from monitor.settings import Settings
     from monitor.store.models import ModelContext
     from monitor.windows import Window
@@ -114,6 +115,30 @@ def context_in(connection: Connection, project_id: int, model: str) -> ModelCont
     if context is None:
         raise AssertionError("a model is stored together with its first contract")
     return context
+
+
+@contextmanager
+def job_context(engine: Engine, project: str, model: ModelContext) -> Iterator[JobContext]:
+    """What a job is given, for a command that does a job's work now."""
+    from monitor.jobs.base import JobContext
+    from monitor.store.bulk import BulkConnections
+    from monitor.store.engine import Role
+    from monitor.store.open import required_url
+
+    settings = settings_with_database()
+    bulk = BulkConnections(required_url(settings), Role.WORKER)
+    try:
+        yield JobContext(
+            engine=engine,
+            bulk=bulk,
+            project=project,
+            model=model,
+            worker="command",
+            now=datetime.now(UTC),
+            public_url=settings.public_url,
+        )
+    finally:
+        bulk.close()
 
 
 def login(by: str | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,13 +12,13 @@ from monitor.cli.common import (
     KnownProject,
     find_context,
     find_project,
+    job_context,
     login,
     open_database,
     plain,
     print_json,
     print_table,
     read_span,
-    settings_with_database,
 )
 
 if TYPE_CHECKING:
@@ -61,34 +60,21 @@ def explain(
     carry of it. Both windows must have all their labels. The answer is kept and shown on the
     dashboard. It says what the change is consistent with, not what caused it.
     """
-    from monitor.jobs.base import JobContext
     from monitor.jobs.explanation.explain import Question
     from monitor.jobs.explanation.explain import explain as make_explanation
     from monitor.reports.explanations import explanation_of
-    from monitor.store.bulk import BulkConnections
-    from monitor.store.engine import Role
-    from monitor.store.open import required_url
 
-    settings = settings_with_database()
     with open_database() as engine:
-        project_id = find_project(engine, project)
-        context = JobContext(
-            engine=engine,
-            bulk=BulkConnections(required_url(settings), Role.WORKER),
-            project=project,
-            model=find_context(engine, project_id, model),
-            worker="explain",
-            now=datetime.now(UTC),
-            public_url=settings.public_url,
-        )
-        zone = context.contract.time_zone
+        of = find_context(engine, find_project(engine, project), model)
+        zone = of.contract.time_zone
         question = Question(
             read_span(window, "--window", zone),
             read_span(reference, "--reference", zone),
             leg,
             tuple(sorted(set(deployment or ()))),
         )
-        found = explanation_of(make_explanation(context, question, by=login(by)))
+        with job_context(engine, project, of) as context:
+            found = explanation_of(make_explanation(context, question, by=login(by)))
     if as_json:
         print_json(_facts(model, found))
         return

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,20 +14,19 @@ from monitor.cli.common import (
     KnownProject,
     find_context,
     find_project,
+    job_context,
     login,
     open_database,
     print_json,
     print_table,
     read_as_of,
     read_text_file,
-    settings_with_database,
 )
 from monitor.errors import ConfigurationError, InferwatchError, Problem, UnknownSubject
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
 
-    from monitor.jobs.base import JobContext
     from monitor.store.golden import StoredSet
     from monitor.store.models import ModelContext
 
@@ -272,30 +268,6 @@ def runs(
         print_table(headings, [run_row(one) for one in page.rows])
         if page.total > len(page.rows):
             typer.echo(f"{page.total - len(page.rows):,} older ones are not shown.")
-
-
-@contextmanager
-def job_context(engine: Engine, project: str, model: ModelContext) -> Iterator[JobContext]:
-    """What a job is given, for a command that does a job's work now."""
-    from monitor.jobs.base import JobContext
-    from monitor.store.bulk import BulkConnections
-    from monitor.store.engine import Role
-    from monitor.store.open import required_url
-
-    settings = settings_with_database()
-    bulk = BulkConnections(required_url(settings), Role.WORKER)
-    try:
-        yield JobContext(
-            engine=engine,
-            bulk=bulk,
-            project=project,
-            model=model,
-            worker="command",
-            now=datetime.now(UTC),
-            public_url=settings.public_url,
-        )
-    finally:
-        bulk.close()
 
 
 def _wrong(option: str, what: str) -> InferwatchError:

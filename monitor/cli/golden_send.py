@@ -146,7 +146,7 @@ def run_replay(
     *,
     quiet: bool,
 ) -> ReplayCounts:
-    from monitor.cli.golden import job_context
+    from monitor.cli.common import job_context
     from monitor.jobs.golden.answers import latency_column
     from monitor.jobs.golden.replay import Replay
     from monitor.jobs.golden.replay import replay as send_all

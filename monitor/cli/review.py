@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +14,7 @@ from monitor.cli.common import (
     KnownProject,
     find_context,
     find_project,
+    job_context,
     login,
     open_database,
     plain,
@@ -251,24 +250,6 @@ def _model_of(engine: Engine, project: str, name: str, model: str | None) -> str
     return found[0]
 
 
-@contextmanager
-def _context(engine: Engine, project: str, model: str) -> Iterator[JobContext]:
-    from monitor.jobs.base import JobContext
-    from monitor.store.bulk import BulkConnections
-    from monitor.store.engine import Role
-    from monitor.store.open import required_url
-
-    settings = settings_with_database()
-    bulk = BulkConnections(required_url(settings), Role.WORKER)
-    try:
-        yield JobContext(
-            engine=engine,
-            bulk=bulk,
-            project=project,
-            model=find_context(engine, find_project(engine, project), model),
-            worker="review",
-            now=datetime.now(UTC),
-            public_url=settings.public_url,
-        )
-    finally:
-        bulk.close()
+def _context(engine: Engine, project: str, model: str) -> AbstractContextManager[JobContext]:
+    """What the jobs of a review are given."""
+    return job_context(engine, project, find_context(engine, find_project(engine, project), model))

@@ -13,6 +13,7 @@ from monitor.cli.common import (
     KnownProject,
     find_context,
     find_project,
+    job_context,
     login,
     open_database,
     plain,
@@ -58,7 +59,6 @@ def shadow(
     A pair is the same request id on the live leg and on leg shadow:NAME. Requests without a partner
     are counted. Where labels are known, quality is compared on the pairs that have one.
     """
-    from monitor.cli.golden import job_context
     from monitor.intake.legs import is_leg
     from monitor.jobs.golden.shadow_run import shadow_run
 

@@ -64,6 +64,27 @@ class LabelArrays:
         )
 
 
+def one_that_counts(
+    places: Integers,
+    source_rank: Integers | npt.NDArray[np.int16],
+    observed_at: Integers,
+    arrived_at: Integers,
+    value: Floats,
+    revision: Integers | None = None,
+) -> Integers:
+    """Of several labels of a place (all [m]) the index of the one that counts, [places] ascending.
+
+    The most trusted source, then the later observation, then the later arrival, then the later
+    revision where there is one; labels equal in all of that are decided by the larger value.
+    """
+    late = (value,) if revision is None else (value, revision)
+    order = np.lexsort((*late, arrived_at, observed_at, -source_rank.astype(np.int64), places))
+    ordered = places[order]
+    last = np.concatenate((ordered[1:] != ordered[:-1], np.ones(min(1, len(ordered)), bool)))
+    chosen: Integers = order[last]
+    return chosen
+
+
 def source_ranks(sources: Sequence[str], trusted: Sequence[str]) -> npt.NDArray[np.int16]:
     """Place of each source in the contract's order; sources it does not list come last."""
     ranks = {source: rank for rank, source in enumerate(trusted)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from monitor.profiles.arrays import Flags, Floats, Integers
 from monitor.profiles.block import PredictionBlock
-from monitor.profiles.label_arrays import NO_TIME, LabelArrays
+from monitor.profiles.label_arrays import NO_TIME, LabelArrays, one_that_counts
 
 
 class UnmatchedReason(StrEnum):
@@ -96,12 +96,9 @@ def _updated(
 
 def _best_per_row(rows: Integers, labels: LabelArrays) -> Integers:
     """Place of the label that counts, one a row."""
-    order = np.lexsort(
-        (labels.value, labels.arrived_at, labels.observed_at, -labels.source_rank, rows)
+    return one_that_counts(
+        rows, labels.source_rank, labels.observed_at, labels.arrived_at, labels.value
     )
-    ordered = rows[order]
-    last = np.concatenate((ordered[1:] != ordered[:-1], [True]))
-    return order[last]
 
 
 def _beats(labels: LabelArrays, block: PredictionBlock, rows: Integers) -> Flags:

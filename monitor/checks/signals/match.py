@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from monitor.profiles.arrays import Floats, Integers
 from monitor.profiles.block import PredictionBlock
-from monitor.profiles.label_arrays import NO_TIME
+from monitor.profiles.label_arrays import NO_TIME, one_that_counts
 
 EARLIEST = timedelta(hours=1)
 """A record may be observed so long before its request: clocks differ."""
@@ -121,24 +121,16 @@ class SignalMatcher:
         return found
 
     def counted(self, number: int) -> Counted:
-        """Requests of a day with the record that counts.
-
-        The most trusted source, then the later observation, then the later arrival, then the later
-        revision; records equal in all of that are decided by the larger value.
-        """
+        """Requests of a day with the record that counts, by the rule of labels."""
         record, place, day = self._pairs[number]
         usable = ~self.ambiguous()[record]
         record, place = record[usable], place[usable]
         records = self._records
-        order = np.lexsort(
-            (
-                *(records.value[record], records.revision[record], records.arrived_at[record]),
-                *(records.observed_at[record], -records.source_rank[record], place),
-            )
-        )
-        ordered = place[order]
-        last = np.concatenate((ordered[1:] != ordered[:-1], np.ones(min(1, len(ordered)), bool)))
-        winner, row = record[order][last], ordered[last]
+        chosen = one_that_counts(
+            place, records.source_rank[record], records.observed_at[record],
+            records.arrived_at[record], records.value[record], records.revision[record],
+        )  # fmt: skip
+        winner, row = record[chosen], place[chosen]
         delay = np.maximum(records.observed_at[winner] - day.event_time[row], 0)
         return Counted(records.value[winner], delay, day.owner[row], day.group[row])
 
