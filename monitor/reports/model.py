@@ -47,6 +47,12 @@ class Mark:
     text: str
 
 
+APART_FROM_TRAFFIC = (CheckName.GOLDEN.value, CheckName.LABEL_FEED.value)
+"""Checks whose newest window says nothing of when requests came: a golden set may be replayed years
+later, and a feed of labels is looked at every day though neither requests nor labels come any more.
+"""
+
+
 def newest_moment(engine: Engine, project_id: int, model_id: int) -> datetime | None:
     """The end of the newest profiled hour, or of the newest measured window; None without any."""
     profiled = sa.select(sa.func.max(profile.c.window_start)).where(
@@ -57,9 +63,8 @@ def newest_moment(engine: Engine, project_id: int, model_id: int) -> datetime | 
         *live_all(),
     )
     ends = newest_windows(project_id)
-    # A golden set may be replayed years after the traffic that the page is about.
     measured = sa.select(sa.func.max(ends.c.window_end)).where(
-        ends.c.model_id == model_id, ends.c.check_name != CheckName.GOLDEN.value
+        ends.c.model_id == model_id, ends.c.check_name.not_in(APART_FROM_TRAFFIC)
     )
     with reading(engine, project_id) as connection:
         hour = connection.scalar(profiled)

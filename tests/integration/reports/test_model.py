@@ -61,6 +61,23 @@ def test_the_newest_moment_is_the_end_of_the_data(database: SeededDatabase):
     assert newest >= database.seeded.window.end
 
 
+@pytest.mark.parametrize("check", ["label_feed", "golden"])
+def test_what_is_looked_at_without_requests_does_not_move_the_newest_moment(
+    own_database: SeededDatabase, check: str
+):
+    """Pages open on the newest days with data: a replay of 2013 shows 2013."""
+    seeded = own_database.seeded
+    before = own_database.ask(newest_moment, seeded.model_id)
+    later = seeded.window.end + timedelta(days=42)
+    with transaction(own_database.engine, seeded.project_id, Role.OWNER) as connection:
+        query = sa.select(measurement).where(measurement.c.model_id == seeded.model_id).limit(1)
+        values = dict(connection.execute(query).one()._mapping)
+        del values["id"]
+        values |= {"check_name": check, "window_start": later, "window_end": later + timedelta(1)}
+        connection.execute(sa.insert(measurement).values(values))
+    assert own_database.ask(newest_moment, seeded.model_id) == before
+
+
 def test_traffic_by_day_adds_up_and_by_hour_too(database: SeededDatabase):
     seeded = database.seeded
     found = database.ask(traffic, seeded.model_id, seeded.window, "UTC")
