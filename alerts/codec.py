@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from alerts.grouping import EventType
+from alerts.groups import EventType
 from alerts.message_body import Json
 from alerts.messages import Message
 from alerts.model import FindingKey, Labels, Reading, ReadingState, Severity
@@ -62,6 +62,8 @@ def message_to_json(message: Message) -> dict[str, Json]:
         "lines": list(message.lines),
         "body": dict(message.body),
         "new": [{"fingerprint": key.fingerprint, "episode": key.episode} for key in message.new],
+        "group": message.group,
+        "drill": message.drill,
     }
 
 
@@ -75,4 +77,6 @@ def message_from_json(kept: Mapping[str, Any]) -> Message:
         lines=tuple(kept["lines"]),
         body=kept["body"],
         new=tuple(FindingKey(each["fingerprint"], each["episode"]) for each in kept["new"]),
+        group=kept.get("group", ""),
+        drill=kept.get("drill", False),
     )

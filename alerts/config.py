@@ -47,22 +47,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from alerts.config_rules import read_rule
+from alerts.delivery_policy import USUAL_DELIVERY, DeliveryPolicy
 from alerts.errors import AlertConfigError
+from alerts.inhibition import Inhibition
+from alerts.responses import DefinedResponse
+from alerts.routing import ROOT, Route
 from alerts.rules import Rule
+from alerts.times import TimeInterval
 from alerts.yaml_source import Problems, Section, compose, did_you_mean, read_text, section
 
 
 @dataclass(frozen=True)
+class Person:
+    """Somebody who answers; `receiver` reaches this person alone."""
+
+    name: str
+    email: str | None = None
+    receiver: str | None = None
+
+
+@dataclass(frozen=True)
+class EscalationStep:
+    """Receivers that are told when an alert was not taken on within `after` of being noticed."""
+
+    after: timedelta
+    receivers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Owner:
-    """The team and people who answer, and their usual receiver."""
+    """The team and people who answer, their usual receiver, and who is told when nobody answers.
+
+    `people` are names or addresses; `persons` holds those of whom more is known.
+    """
 
     name: str
     people: tuple[str, ...]
     receiver: str
+    persons: tuple[Person, ...] = ()
+    escalation: tuple[EscalationStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +113,11 @@ class AlertConfig:
     owners: tuple[Owner, ...]
     receivers: tuple[Receiver, ...]
     rules: tuple[Rule, ...]
+    route: Route = ROOT
+    times: tuple[TimeInterval, ...] = ()
+    inhibitions: tuple[Inhibition, ...] = ()
+    responses: tuple[DefinedResponse, ...] = ()
+    delivery: DeliveryPolicy = USUAL_DELIVERY
 
     def rule(self, name: str) -> Rule | None:
         """The rule of this name."""

@@ -1,7 +1,7 @@
-"""The life of an alert: ok → pending → firing → resolved, and round again.
+"""The life of an alert: ok → pending → firing → recovering → resolved, and round again.
 
 Pure: alerts and readings in, changed alerts and transitions out. It must not know where either is
-kept, nor who is told.
+kept, nor who is told. What people do to alerts is in `alerts.deeds`.
 
 Promises:
 - The same reading twice changes nothing, nor does one older than the newest judged window. How a
@@ -10,26 +10,45 @@ Promises:
   such a window is measured later (late labels), it still counts, unless a newer one was judged.
 - An alert that was resolved and breaches again opens a new episode.
 - Subjects that never breached have no alert: silence about a subject is read from measurements.
+- Every change of the state of an open alert, of its data or of its standing is a transition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from alerts.config import AlertConfig
-from alerts.errors import AlertNotOpen
 from alerts.model import (
     Alert,
     AlertState,
+    DataState,
+    End,
     Reading,
     ResolvedReason,
+    Standing,
+    ToldEvent,
     Transition,
     TransitionReason,
     require_utc,
 )
-from alerts.rules import Rule, Verdict, data_state_of, judge
+from alerts.rules import Rule, Verdict, data_state_of, excess_of, judge
+from alerts.supersession import Superseded, superseded_by
+
+REGRESSED_WITHIN = timedelta(days=14)
+"""An alert that fires again so soon after it was resolved is one that came back."""
+
+LATE_WINDOWS, LATE_AT_LEAST = 3, timedelta(hours=1)
+"""Without a rule's own word, data is late when so many windows' time passed without a new one."""
+
+_DATA_REASONS = {
+    DataState.OK: TransitionReason.DATA_RETURNED,
+    DataState.NO_DATA: TransitionReason.NO_DATA,
+    DataState.TOO_FEW: TransitionReason.TOO_FEW,
+    DataState.FAILED: TransitionReason.FAILED,
+    DataState.LATE: TransitionReason.LATE,
+}
 
 
 @dataclass(frozen=True)
@@ -46,29 +65,41 @@ def step(
     """Judge readings by every rule that matches them, oldest window first.
 
     `alerts` holds the known alerts of the subjects concerned, by fingerprint, resolved ones
-    included; `now` is only written into the transitions.
+    included; `now` is only written into the transitions and as `noticed_at`.
     """
     now = require_utc("now", now)
     changed: dict[str, Alert] = {}
     transitions: list[Transition] = []
+    overtaken = Superseded(config, alerts, changed)
     for reading in sorted(readings, key=lambda each: each.at):
         for rule in config.rules:
             if not rule.matches(reading.labels):
                 continue
             fingerprint = reading.labels.fingerprint(rule.name)
             before = changed.get(fingerprint) or alerts.get(fingerprint)
-            after = _take_in(rule, before, reading, fingerprint)
+            after = _take_in(rule, before, reading, fingerprint, overtaken)
             if after is None or after is before:
                 continue
+            if after.is_firing and not (before is not None and before.is_firing):
+                after = replace(after, noticed_at=now)
             changed[fingerprint] = after
-            transitions.extend(_transition_between(before, after, reading, now))
+            transitions.extend(_between(before, after, reading, now))
+            for other in superseded_by(rule, after, overtaken):
+                ended, closing = end(other, ResolvedReason.SUPERSEDED, reading.at, recorded_at=now)
+                changed[ended.fingerprint] = ended
+                transitions.append(closing)
     return StepResult(changed, tuple(transitions))
 
 
-def _take_in(rule: Rule, alert: Alert | None, reading: Reading, fingerprint: str) -> Alert | None:
+def _take_in(
+    rule: Rule, alert: Alert | None, reading: Reading, fingerprint: str, overtaken: Superseded
+) -> Alert | None:
     """The alert after this reading; the same object, or None, when nothing changed."""
-    firing = alert is not None and alert.state is AlertState.FIRING
+    firing = alert is not None and alert.is_firing
     verdict = judge(rule, reading, currently_firing=firing)
+    opens = verdict is Verdict.BREACH and not (alert is not None and alert.is_open)
+    if opens and overtaken.holds(rule, reading.labels):
+        return alert
     if alert is None:
         if verdict is not Verdict.BREACH:
             return None
@@ -91,21 +122,29 @@ def _is_news(alert: Alert, reading: Reading, verdict: Verdict) -> bool:
 def _after_verdict(rule: Rule, alert: Alert, reading: Reading, verdict: Verdict) -> Alert:
     alert = replace(alert, last_judged=reading)
     if verdict is Verdict.BREACH:
-        return _after_breach(rule, alert, reading.at)
+        return _after_breach(rule, alert, reading)
     return _after_clear(rule, alert, reading.at)
 
 
-def _after_breach(rule: Rule, alert: Alert, at: datetime) -> Alert:
+def _after_breach(rule: Rule, alert: Alert, reading: Reading) -> Alert:
+    at = reading.at
     if not alert.is_open:
         alert = _new_episode(alert, at)
-    alert = replace(alert, breaches=alert.breaches + 1, clears=0)
-    if alert.state is AlertState.PENDING and alert.breaches >= rule.hold:
-        return replace(alert, state=AlertState.FIRING, since=at, fired_at=at)
-    return alert
+    alert = replace(alert, breaches=alert.breaches + 1, clears=0, clear_since=None)
+    if alert.state is AlertState.PENDING:
+        held = at - (alert.pending_since or at) >= rule.hold_time
+        return _fired(rule, alert, reading) if held and alert.breaches >= rule.hold else alert
+    if alert.state is AlertState.RECOVERING:
+        alert = replace(alert, state=AlertState.FIRING, since=at)
+    return _maybe_worse(rule, alert, reading)
 
 
 def _new_episode(alert: Alert, at: datetime) -> Alert:
-    """Pending, with everything that belonged to the last episode forgotten."""
+    """Pending, with everything that belonged to the last episode forgotten.
+
+    Kept are its end (an alert that comes back soon has regressed), what receivers were told, and
+    the wish not to hear of it.
+    """
     return Alert(
         fingerprint=alert.fingerprint,
         rule=alert.rule,
@@ -115,56 +154,123 @@ def _new_episode(alert: Alert, at: datetime) -> Alert:
         episode=alert.episode + 1,
         since=at,
         pending_since=at,
+        resolved_at=alert.resolved_at,
         last_reading=alert.last_reading,
         last_judged=alert.last_judged,
         version=alert.version,
+        archive=alert.archive,
+        told=alert.told,
+        ends=_untold_ends(alert),
     )
 
 
+def _untold_ends(alert: Alert) -> dict[int, End]:
+    """The ends of episodes that a receiver knows of as open."""
+    ends = dict(alert.ends)
+    if alert.state is AlertState.RESOLVED and alert.resolved_reason and alert.resolved_at:
+        ends[alert.episode] = End(alert.resolved_reason, alert.resolved_at)
+    known = {each.episode for each in alert.told.values() if each.event is not ToldEvent.ENDED}
+    return {episode: each for episode, each in ends.items() if episode in known}
+
+
+def _fired(rule: Rule, alert: Alert, reading: Reading) -> Alert:
+    ended = alert.resolved_at
+    soon = ended is not None and reading.at - ended <= REGRESSED_WITHIN
+    fired = replace(
+        alert,
+        state=AlertState.FIRING,
+        since=reading.at,
+        fired_at=reading.at,
+        resolved_at=None,
+        excess=excess_of(rule, reading),
+        standing=Standing.REGRESSED if soon else Standing.NEW,
+    )
+    if fired.archive is None:
+        return fired
+    return _maybe_worse(rule, replace(fired, standing=Standing.ARCHIVED), reading)
+
+
+def _maybe_worse(rule: Rule, alert: Alert, reading: Reading) -> Alert:
+    """Escalating, and archived no more, when it is much worse than what people know of."""
+    excess = excess_of(rule, reading)
+    known = alert.archive.excess if alert.archive is not None else alert.excess
+    if excess is None or known is None or known <= 0 or excess < rule.worse_factor * known:
+        return alert
+    return replace(alert, standing=Standing.ESCALATING, excess=excess, archive=None)
+
+
 def _after_clear(rule: Rule, alert: Alert, at: datetime) -> Alert:
-    alert = replace(alert, breaches=0, clears=alert.clears + 1)
+    since = alert.clear_since or at
+    alert = replace(alert, breaches=0, clears=alert.clears + 1, clear_since=since)
     if alert.state is AlertState.PENDING:
         return replace(alert, state=AlertState.OK, since=at, pending_since=None)
-    if alert.state is AlertState.FIRING and alert.clears >= rule.keep_firing_for:
+    if not alert.is_firing:
+        return alert
+    if alert.clears >= rule.keep_firing_for and at - since >= rule.keep_firing_time:
         return _resolved(alert, ResolvedReason.RECOVERED, at)
+    if alert.state is AlertState.FIRING:
+        return replace(alert, state=AlertState.RECOVERING, since=at)
     return alert
 
 
 def _resolved(alert: Alert, reason: ResolvedReason, at: datetime) -> Alert:
     return replace(
-        alert, state=AlertState.RESOLVED, since=at, resolved_at=at, resolved_reason=reason
+        alert,
+        state=AlertState.RESOLVED,
+        since=at,
+        resolved_at=at,
+        resolved_reason=reason,
+        snoozed_until=None,
     )
 
 
-def _transition_between(
+def _between(
     before: Alert | None, after: Alert, reading: Reading, now: datetime
-) -> tuple[Transition, ...]:
-    """One transition when the state changed or an episode opened, none otherwise."""
+) -> list[Transition]:
+    """What changed, in the order state, standing, data; data only while the alert is open."""
     from_state = before.state if before is not None else AlertState.OK
-    if from_state is after.state:
-        return ()
+    reasons: list[TransitionReason | ResolvedReason] = []
+    if from_state is not after.state:
+        reasons.append(_reason(from_state, after))
+    if after.standing is not (before.standing if before is not None else Standing.NEW):
+        if after.standing is Standing.ESCALATING:
+            reasons.append(TransitionReason.GOT_WORSE)
+        elif after.standing is Standing.REGRESSED:
+            reasons.append(TransitionReason.REGRESSED)
+    elif after.standing is Standing.ESCALATING and before and after.excess != before.excess:
+        reasons.append(TransitionReason.GOT_WORSE)
+    known = before.data_state if before is not None else DataState.OK
+    if after.is_open and after.data_state is not known:
+        reasons.append(_DATA_REASONS[after.data_state])
     since = after.pending_since or (before.pending_since if before is not None else None)
-    return (
-        Transition(
-            fingerprint=after.fingerprint,
-            rule=after.rule,
-            episode=after.episode,
-            from_state=from_state,
-            to_state=after.state,
-            reason=_reason(after),
-            at=reading.at,
-            recorded_at=now,
-            since=since,
-            reading=reading,
-        ),
-    )
+    made = []
+    for reason in reasons:
+        made.append(
+            Transition(
+                fingerprint=after.fingerprint,
+                rule=after.rule,
+                episode=after.episode,
+                from_state=from_state,
+                to_state=after.state,
+                reason=reason,
+                at=reading.at,
+                recorded_at=now,
+                since=since,
+                reading=reading,
+            )
+        )
+        from_state = after.state
+    return made
 
 
-def _reason(after: Alert) -> TransitionReason | ResolvedReason:
+def _reason(from_state: AlertState, after: Alert) -> TransitionReason | ResolvedReason:
     if after.state is AlertState.PENDING:
         return TransitionReason.BREACH_BEGAN
+    if after.state is AlertState.RECOVERING:
+        return TransitionReason.CLEAR_BEGAN
     if after.state is AlertState.FIRING:
-        return TransitionReason.BREACH_HELD
+        came_back = from_state is AlertState.RECOVERING
+        return TransitionReason.BREACH_RETURNED if came_back else TransitionReason.BREACH_HELD
     if after.state is AlertState.OK:
         return TransitionReason.BREACH_PASSED
     if after.resolved_reason is None:
@@ -172,32 +278,62 @@ def _reason(after: Alert) -> TransitionReason | ResolvedReason:
     return after.resolved_reason
 
 
-def acknowledge(alert: Alert, by: str, at: datetime, comment: str = "") -> Alert:
-    """Somebody took the alert on. It stays open; the acknowledgement ends with the episode.
+def mark_late(config: AlertConfig, alerts: Mapping[str, Alert], now: datetime) -> StepResult:
+    """Say of open alerts that their next window is overdue. It ends nothing."""
+    now = require_utc("now", now)
+    changed: dict[str, Alert] = {}
+    transitions: list[Transition] = []
+    for fingerprint, alert in alerts.items():
+        rule = config.rule(alert.rule)
+        if rule is None or not alert.is_open or alert.data_state is DataState.LATE:
+            continue
+        last = alert.last_reading
+        if last is None or now - last.at <= late_after(rule, last):
+            continue
+        after = replace(alert, data_state=DataState.LATE, version=alert.version + 1)
+        changed[fingerprint] = after
+        transitions.append(beside(after, TransitionReason.LATE, now))
+    return StepResult(changed, tuple(transitions))
 
-    Raises AlertNotOpen unless the alert is pending or firing.
-    """
-    _require_open(alert, "acknowledged")
-    at = require_utc("at", at)
-    return replace(
-        alert,
-        acknowledged_by=by,
-        acknowledged_at=at,
-        comment=comment or None,
-        version=alert.version + 1,
+
+def late_after(rule: Rule, last: Reading) -> timedelta:
+    """How long after the end of its newest window an alert waits for the next one."""
+    if rule.late_after is not None:
+        return rule.late_after
+    return max(LATE_WINDOWS * (last.at - last.window_start), LATE_AT_LEAST)
+
+
+def beside(
+    alert: Alert, reason: TransitionReason, now: datetime, *, by: str | None = None,
+    comment: str | None = None,
+) -> Transition:  # fmt: skip
+    """A transition that leaves the state as it is."""
+    return Transition(
+        fingerprint=alert.fingerprint,
+        rule=alert.rule,
+        episode=alert.episode,
+        from_state=alert.state,
+        to_state=alert.state,
+        reason=reason,
+        at=now,
+        recorded_at=now,
+        since=alert.pending_since,
+        reading=None,
+        by=by,
+        comment=comment,
     )
 
 
-def close(
-    alert: Alert, reason: ResolvedReason, at: datetime, *, by: str | None = None, comment: str = ""
+def end(
+    alert: Alert,
+    reason: ResolvedReason,
+    at: datetime,
+    *,
+    recorded_at: datetime,
+    by: str | None = None,
+    comment: str = "",
 ) -> tuple[Alert, Transition]:
-    """End the episode for a reason other than a measurement: by hand, superseded, ….
-
-    The next breaching window opens a new one. Raises AlertNotOpen unless the alert is pending or
-    firing.
-    """
-    _require_open(alert, "closed")
-    at = require_utc("at", at)
+    """End an open episode; the next breaching window opens a new one."""
     after = replace(
         _resolved(alert, reason, at),
         resolved_by=by,
@@ -212,9 +348,11 @@ def close(
         to_state=AlertState.RESOLVED,
         reason=reason,
         at=at,
-        recorded_at=at,
+        recorded_at=recorded_at,
         since=alert.pending_since,
         reading=alert.last_judged,
+        by=by,
+        comment=comment or None,
     )
     return after, transition
 
@@ -224,19 +362,23 @@ def close_without_rule(
 ) -> StepResult:
     """Close, as no longer evaluated, the open alerts whose rule the configuration lost."""
     known = {rule.name for rule in config.rules}
-    closed: dict[str, Alert] = {}
-    transitions: list[Transition] = []
-    for fingerprint, alert in alerts.items():
-        if alert.is_open and alert.rule not in known:
-            after, transition = close(alert, ResolvedReason.NO_LONGER_EVALUATED, now)
-            closed[fingerprint] = after
-            transitions.append(transition)
-    return StepResult(closed, tuple(transitions))
+    lost = {each.fingerprint: each for each in alerts.values() if each.rule not in known}
+    return close_all(lost, ResolvedReason.NO_LONGER_EVALUATED, now)
 
 
-def _require_open(alert: Alert, verb: str) -> None:
-    if not alert.is_open:
-        raise AlertNotOpen(
-            f"alert {alert.key.finding_id} of rule {alert.rule} is {alert.state}; "
-            f"only a pending or firing alert can be {verb}"
-        )
+def close_all(
+    alerts: Mapping[str, Alert],
+    reason: ResolvedReason,
+    now: datetime,
+    *,
+    by: str | None = None,
+    comment: str = "",
+) -> StepResult:
+    """End all open ones of these alerts for one reason, such as a model that was retired."""
+    now = require_utc("now", now)
+    ended = [
+        end(each, reason, now, recorded_at=now, by=by, comment=comment)
+        for each in alerts.values()
+        if each.is_open
+    ]
+    return StepResult({one.fingerprint: one for one, _ in ended}, tuple(t for _, t in ended))

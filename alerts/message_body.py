@@ -7,11 +7,11 @@ Every text that came with the data is cleaned and capped.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from alerts.grouping import Entry, Group
+from alerts.groups import Change, Entry, Group
 from alerts.model import Reading, Severity
 from alerts.rules import Bounds, Rule
 from alerts.summaries import WORDING, alert_link, reading_of, summary_of
@@ -80,11 +80,11 @@ def _body(cover: Cover, shown: int, limits: Limits) -> dict[str, Json]:
             "title": cover.title,
             "group": clean(key.text, limits.text),
             "project": clean(key.project, limits.text),
-            "model": clean(key.model, limits.text),
-            "owner": clean(key.owner, limits.text),
+            "model": clean(key.get("model"), limits.text),
+            "owner": clean(_joined(entry.rule.owner for entry in group.entries), limits.text),
             "receiver": clean(key.receiver, limits.text),
             "severity": cover.severity.value,
-            "response": key.response.value,
+            "response": _joined(entry.rule.response.value for entry in group.entries),
             "counts": {
                 "in_group": len(group.entries),
                 "new": len(group.new),
@@ -100,19 +100,19 @@ def _body(cover: Cover, shown: int, limits: Limits) -> dict[str, Json]:
 
 
 def _alert_body(entry: Entry, dashboard_url: str, limits: Limits) -> Json:
-    alert, rule, transition = entry.alert, entry.rule, entry.transition
+    alert, rule = entry.alert, entry.rule
     reading = reading_of(entry)
-    since = transition.since if transition is not None else alert.pending_since
-    acknowledged = alert.acknowledged_by if alert.key == entry.key else None
+    ended = entry.change is Change.ENDED
     link = alert_link(dashboard_url, alert.fingerprint)
     about = rule.about
     return {
         "finding_id": entry.key.finding_id,
         "fingerprint": alert.fingerprint,
         "episode": entry.key.episode,
-        "state": transition.to_state.value if transition is not None else alert.state.value,
-        "new": transition is not None,
-        "reason": transition.reason.value if transition is not None else None,
+        "state": "resolved" if ended else "firing",
+        "new": entry.change is not Change.NONE,
+        "change": entry.change.value,
+        "reason": alert.resolved_reason.value if ended and alert.resolved_reason else None,
         "rule": clean(rule.name, limits.text),
         "severity": rule.severity.value,
         "summary": clean(summary_of(rule, alert.labels, reading), limits.text),
@@ -122,10 +122,10 @@ def _alert_body(entry: Entry, dashboard_url: str, limits: Limits) -> Json:
         "about": {"subject": about.value, "meaning": WORDING[about]} if about else None,
         "threshold": _threshold_body(rule),
         "measurement": _reading_body(reading, limits) if reading is not None else None,
-        "since": moment_text(since) if since is not None else None,
+        "since": moment_text(alert.pending_since) if alert.pending_since is not None else None,
         "owner": clean(rule.owner, limits.text),
         "response": _response_body(rule, limits),
-        "acknowledged_by": _clean_or_none(acknowledged, limits),
+        "acknowledged_by": _clean_or_none(alert.acknowledged_by, limits),
         "links": {"alert": clean(link, _ADDRESS_LIMIT)},
     }
 
@@ -174,3 +174,7 @@ def _reading_body(reading: Reading, limits: Limits) -> Json:
 
 def _clean_or_none(text: str | None, limits: Limits) -> str | None:
     return None if text is None else clean(text, limits.text)
+
+
+def _joined(names: Iterable[str]) -> str:
+    return " or ".join(sorted(set(names)))

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from alerts.grouping import Entry, EventType, Group
+from alerts.groups import Change, Entry, EventType, Group
 from alerts.message_body import MAXIMUM_LISTED, Cover, Json, fitting_body
-from alerts.model import AlertState, FindingKey, Reading, Severity, require_utc
+from alerts.model import FindingKey, Reading, Severity, require_utc
 from alerts.summaries import WORDING, alert_link, reading_of, summary_of
 from alerts.text import clean, moment_text, words
 
@@ -21,7 +21,10 @@ _LINE_LIMIT = 500
 
 @dataclass(frozen=True)
 class Message:
-    """What one receiver is told. `new` are the findings it opens or ends for the receiver."""
+    """What one receiver is told. `new` are the findings of which it tells something new.
+
+    `group` names the group: its messages follow each other, an end never overtakes its beginning.
+    """
 
     event: EventType
     receiver: str
@@ -30,6 +33,8 @@ class Message:
     lines: tuple[str, ...]
     body: Mapping[str, Json]
     new: tuple[FindingKey, ...]
+    group: str = ""
+    drill: bool = False
 
 
 def render(group: Group, dashboard_url: str, now: datetime) -> Message:
@@ -46,16 +51,18 @@ def render(group: Group, dashboard_url: str, now: datetime) -> Message:
         lines=_lines(group, address),
         body=fitting_body(cover),
         new=group.new,
+        group=group.key.text,
+        drill=group.drill,
     )
 
 
 def _title(group: Group, severity: Severity) -> str:
-    told = [entry for entry in group.entries if entry.transition is not None]
+    told = [entry for entry in group.entries if entry.change is not Change.NONE]
     what = told[0].rule.name if len(told) == 1 else f"{len(told)} alerts"
-    model = group.key.model or group.key.project or "inferwatch"
+    model = group.key.get("model") or group.key.project or "inferwatch"
     if group.event is EventType.RESOLVED:
         return clean(f"[{severity}] {model}: {what} resolved", _TITLE_LIMIT)
-    due = words(group.key.response)
+    due = words(" or ".join(sorted({entry.rule.response for entry in group.entries})))
     return clean(f"[{severity}] {model}: {what} opened; response: {due}", _TITLE_LIMIT)
 
 
@@ -97,8 +104,6 @@ def _numbers_line(reading: Reading) -> str:
 
 
 def _standing(entry: Entry) -> str:
-    if entry.transition is None:
-        return "still open"
-    if entry.transition.to_state is AlertState.FIRING:
-        return "opened"
-    return f"resolved ({words(entry.transition.reason)})"
+    if entry.change is Change.ENDED:
+        return f"resolved ({words(entry.alert.resolved_reason or 'recovered')})"
+    return words(entry.change)

@@ -23,8 +23,9 @@ class AlertState(StrEnum):
     """Where a rule stands on one subject."""
 
     OK = "ok"
-    PENDING = "pending"  # breaching, not yet for as many windows as the rule asks
+    PENDING = "pending"  # breaching, not yet for as long as the rule asks
     FIRING = "firing"
+    RECOVERING = "recovering"  # clear again, not yet for as long as the rule asks
     RESOLVED = "resolved"
 
 
@@ -35,6 +36,17 @@ class DataState(StrEnum):
     NO_DATA = "no_data"
     TOO_FEW = "too_few"
     FAILED = "failed"
+    LATE = "late"  # the next window should have been there by now
+
+
+class Standing(StrEnum):
+    """How an open alert stands among those that people know."""
+
+    NEW = "new"
+    ONGOING = "ongoing"  # somebody took it on
+    ESCALATING = "escalating"  # much worse than when it was last told
+    REGRESSED = "regressed"  # open again soon after it was resolved
+    ARCHIVED = "archived"  # a person wants to hear of it only when it gets much worse
 
 
 class ReadingState(StrEnum):
@@ -61,8 +73,22 @@ class TransitionReason(StrEnum):
     """Why an alert changed its state, endings apart (those are `ResolvedReason`)."""
 
     BREACH_BEGAN = "breach_began"  # first breaching window, the rule asks for more
-    BREACH_HELD = "breach_held"  # as many breaching windows as the rule asks for
+    BREACH_HELD = "breach_held"  # breaching for as long as the rule asks
     BREACH_PASSED = "breach_passed"  # a clear window before the alert fired
+    CLEAR_BEGAN = "clear_began"  # first clear window, the rule asks for more
+    BREACH_RETURNED = "breach_returned"  # a breaching window before the alert was resolved
+    # The state stays as it is; what changed is beside it.
+    GOT_WORSE = "got_worse"
+    REGRESSED = "regressed"
+    ACKNOWLEDGED = "acknowledged"
+    SNOOZED = "snoozed"
+    ARCHIVED = "archived"
+    UNARCHIVED = "unarchived"
+    NO_DATA = "no_data"
+    TOO_FEW = "too_few"
+    FAILED = "failed"
+    LATE = "late"
+    DATA_RETURNED = "data_returned"
 
 
 class Severity(StrEnum):
@@ -198,6 +224,45 @@ class FindingKey:
         return f"{self.fingerprint[:24]}-{self.episode}"
 
 
+class ToldEvent(StrEnum):
+    """What a receiver was last told of an alert."""
+
+    OPENED = "opened"
+    GOT_WORSE = "got_worse"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one receiver was last told of an alert, when, and how often in this episode.
+
+    `excess` is how bad it was then (see `alerts.rules.excess_of`).
+    """
+
+    episode: int
+    event: ToldEvent
+    at: datetime
+    times: int = 1
+    excess: float | None = None
+
+
+@dataclass(frozen=True)
+class End:
+    """How an earlier episode ended, kept while a receiver that was told of it has to hear so."""
+
+    reason: ResolvedReason
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A person's wish to hear of an alert only when it is much worse than `excess`."""
+
+    by: str
+    at: datetime
+    excess: float | None
+
+
 @dataclass(frozen=True)
 class Alert:
     """The state of one rule on one subject.
@@ -206,7 +271,10 @@ class Alert:
     grows with every change, for optimistic locking. `last_reading` is the newest window of any
     kind, `last_judged` the newest one that was a breach or clear; `data_state` follows the former.
     `since` is when the present state began, `pending_since` the end of the episode's first
-    breaching window: times of the data, not of the machine.
+    breaching window and `clear_since` that of the first clear one since: times of the data.
+    `noticed_at` is when it was found to fire, by the clock: group waits and escalation steps count
+    from there. `excess` is how far beyond its threshold it was when it fired or last got much
+    worse. `told` gives what each receiver was last told, by the receiver's name.
     """
 
     fingerprint: str
@@ -217,7 +285,9 @@ class Alert:
     episode: int = 0
     since: datetime | None = None
     pending_since: datetime | None = None
+    clear_since: datetime | None = None
     fired_at: datetime | None = None
+    noticed_at: datetime | None = None
     resolved_at: datetime | None = None
     resolved_reason: ResolvedReason | None = None
     last_reading: Reading | None = None
@@ -229,11 +299,32 @@ class Alert:
     acknowledged_at: datetime | None = None
     resolved_by: str | None = None
     comment: str | None = None
+    standing: Standing = Standing.NEW
+    excess: float | None = None
+    archive: Archive | None = None
+    snoozed_until: datetime | None = None
+    told: Mapping[str, Told] = field(default_factory=dict, hash=False)
+    ends: Mapping[int, End] = field(default_factory=dict, hash=False)
 
     @property
     def is_open(self) -> bool:
-        """Pending or firing."""
-        return self.state in (AlertState.PENDING, AlertState.FIRING)
+        """Pending, firing or recovering."""
+        return self.state is AlertState.PENDING or self.is_firing
+
+    @property
+    def is_firing(self) -> bool:
+        """Firing, or recovering and not yet resolved: somebody should know of it."""
+        return self.state in (AlertState.FIRING, AlertState.RECOVERING)
+
+    @property
+    def is_settled(self) -> bool:
+        """Nobody is owed a word about it: it does not fire, and who knew of it knows its end."""
+        if self.is_firing:
+            return False
+        if self.state is not AlertState.RESOLVED or self.fired_at is None:
+            return True
+        told = [each for each in self.told.values() if each.episode == self.episode]
+        return bool(told) and all(each.event is ToldEvent.ENDED for each in told)
 
     @property
     def key(self) -> FindingKey:
@@ -246,7 +337,8 @@ class Transition:
     """A recorded change of an alert's state.
 
     `at` is a time of the data (the end of the window that caused it) or the moment a person acted;
-    `recorded_at` is when it was noticed; `since` is the end of the first breaching window.
+    `recorded_at` is when it was noticed; `since` is the end of the first breaching window. Where
+    only something beside the state changed, `from_state` and `to_state` are the same.
     """
 
     fingerprint: str
@@ -259,6 +351,8 @@ class Transition:
     recorded_at: datetime
     since: datetime | None
     reading: Reading | None
+    by: str | None = None
+    comment: str | None = None
 
     @property
     def key(self) -> FindingKey:

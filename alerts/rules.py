@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from alerts.model import DataState, Labels, Reading, ReadingState, ResponseAction, Severity
@@ -100,7 +101,15 @@ class StateCondition:
 
 @dataclass(frozen=True)
 class Rule:
-    """When a reading is a breach, for how long, how severe, who owns it, which response is due."""
+    """When a reading is a breach, for how long, how severe, who owns it, which response is due.
+
+    A breach must last `hold` windows and `hold_time`, a clear state `keep_firing_for` windows and
+    `keep_firing_time`. `response` is what is to be done, `response_name` the defined response of
+    the configuration that says how, `command` the exact command. `supersedes` names rules whose
+    alerts on the same subject end when this one fires. A `component` is never told of by itself:
+    composite rules are made of it. `worse_factor` is how many times as far beyond the threshold
+    counts as much worse. After `late_after` without a window the alert's data is late.
+    """
 
     name: str
     when: tuple[Matcher, ...]
@@ -119,6 +128,16 @@ class Rule:
     limit: str | None = None
     about: Subject | None = None
     summary: str | None = None
+    hold_time: timedelta = timedelta(0)
+    keep_firing_time: timedelta = timedelta(0)
+    late_after: timedelta | None = None
+    active_times: tuple[str, ...] = ()
+    mute_times: tuple[str, ...] = ()
+    supersedes: tuple[str, ...] = ()
+    component: bool = False
+    worse_factor: float = 2.0
+    response_name: str | None = None
+    command: str | None = None
 
     def matches(self, labels: Labels) -> bool:
         """Whether every matcher fits."""
@@ -170,3 +189,28 @@ def data_state_of(rule: Rule, reading: Reading) -> DataState:
     if reading.n < rule.minimum_n:
         return DataState.TOO_FEW
     return DataState.FAILED if compared_number(rule, reading) is None else DataState.OK
+
+
+def excess_of(rule: Rule, reading: Reading) -> float | None:
+    """How far beyond its threshold a breaching reading is, in the unit of the reading, 0 or more.
+
+    At least a tenth of the threshold, so that a value that stands at the threshold does not count
+    as many times worse a moment later. None for conditions without a number.
+    """
+    number = compared_number(rule, reading)
+    if number is None or not isinstance(rule.condition, Bounds):
+        return None
+    lower, upper = rule.condition.lower, rule.condition.upper
+    beyond = [
+        (distance, abs(edge))
+        for edge, distance in (
+            (upper, number - upper if upper is not None else None),
+            (lower, lower - number if lower is not None else None),
+        )
+        if edge is not None and distance is not None
+    ]
+    distance, edge = max(beyond)
+    return max(distance, LEAST_EXCESS * edge, 0.0)
+
+
+LEAST_EXCESS = 0.1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from alerts.grouping import Entry
+from alerts.groups import Entry
 from alerts.model import Reading
 from alerts.rules import Rule, Subject
 from alerts.templates import Field, fill
@@ -27,8 +27,8 @@ def alert_link(dashboard_url: str, fingerprint: str) -> str:
 
 
 def reading_of(entry: Entry) -> Reading | None:
-    """The window that the entry is about: the cause of its change, or the newest judged one."""
-    return entry.transition.reading if entry.transition is not None else entry.alert.last_judged
+    """The window that the entry is about: the newest that was judged."""
+    return entry.alert.last_judged
 
 
 def summary_of(rule: Rule, labels: Mapping[str, str], reading: Reading | None) -> str:

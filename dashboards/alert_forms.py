@@ -18,7 +18,6 @@ from monitor.reports.actions import (
 )
 from monitor.reports.alerts import Finding
 from monitor.reports.incidents import IncidentFacts
-from monitor.settings import Settings
 
 TAKE_ON, CLOSE = "Acknowledge", "Resolve"
 OF_ALERTS = {
@@ -68,14 +67,13 @@ def _act(
     comment: str,
 ) -> None:
     now = datetime.now(UTC)
-    address = Settings.from_environment().public_url
     if what in VERDICTS and incident is not None:
         verdict = VERDICTS[what]
-        problem = frame.do(judge_by_hand, incident.id, verdict, by, comment, now, address)
+        problem = frame.do(judge_by_hand, incident.id, verdict, by, comment, now)
     elif what == TAKE_ON:
         problem = frame.do(acknowledge, found.id, by, comment, now)
     else:
-        problem = frame.do(close_by_hand, found.id, by, comment, now, address)
+        problem = frame.do(close_by_hand, found.id, by, comment, now)
     if problem is not None:
         kit.failed("This was not saved", problem)
         return

@@ -80,7 +80,8 @@ class Worker:
         self.runner.catch_up()
 
     def deliver_due(self) -> None:
-        """Messages that are owed now."""
+        """What is owed now: planned from the state of alerts, then sent."""
+        self.runner.notify_due()
         self.runner.deliver_due()
 
     def say_alive(self) -> None:

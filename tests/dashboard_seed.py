@@ -18,8 +18,9 @@ from sqlalchemy.engine import Connection, Engine
 
 from alerts.channels.registry import CHANNELS
 from alerts.config import read_alert_config
-from alerts.lifecycle import acknowledge, step
-from alerts.model import Labels, Reading, ReadingState
+from alerts.deeds import acknowledge
+from alerts.lifecycle import step
+from alerts.model import Labels, Reading, ReadingState, Told, ToldEvent
 from monitor.checks.calibration import calibration
 from monitor.contract import Column, Contract, Task
 from monitor.contract_quality import Label
@@ -458,13 +459,15 @@ class _Seeder:
         alerts = dict(result.alerts)
         for fingerprint, one in alerts.items():
             if one.rule == "column-drift" and one.is_open:
-                alerts[fingerprint] = acknowledge(
+                alerts[fingerprint], _ = acknowledge(
                     one, "Grace <grace@example.org>", self.now, "looking at *distance*"
                 )
+            if one.rule == TOLD_RULE:
+                told = {"on-call": Told(one.episode, ToldEvent.OPENED, self.now)}
+                alerts[fingerprint] = replace(alerts[fingerprint], told=told)
         rules = {rule.name: rule for rule in config.rules}
         changed = [(one, rules[one.rule]) for one in alerts.values()]
-        told = {o.fingerprint: o.episode for o in alerts.values() if o.rule == TOLD_RULE}
-        ids = save_alerts(self.connection, self.project_id, changed, told, version)
+        ids = save_alerts(self.connection, self.project_id, changed, version)
         save_transitions(self.connection, self.project_id, result.transitions, ids)
         by_rule = {
             f"{one.rule}/{one.labels.get('column', '')}": ids[one.fingerprint]

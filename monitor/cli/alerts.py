@@ -21,7 +21,6 @@ from monitor.cli.common import (
     print_json,
     print_table,
     read_text_file,
-    settings_with_database,
 )
 
 if TYPE_CHECKING:
@@ -73,13 +72,12 @@ def apply(file: File, project: Project = "default", by: By = None) -> None:
     from monitor.store.hand_over import apply_alert_rules
     from monitor.store.projects import ensure_project
 
-    text, settings = read_text_file(file), settings_with_database()
+    text = read_text_file(file)
     with open_database() as engine:
         with transaction(engine, None, Role.OWNER) as connection:
             project_id = ensure_project(connection, project)
         done = apply_alert_rules(
             engine, project_id, text, name=str(file), by=login(by), now=datetime.now(UTC),
-            public_url=settings.public_url,
         )  # fmt: skip
     typer.echo(f"Alert rules version {done.version} are in force in project {project}.")
     if done.closed:
@@ -149,12 +147,9 @@ def resolve(
     """End an open alert by hand; its receiver is told. The next breach opens it anew."""
     from monitor.store.hand_over import resolve_alert
 
-    settings = settings_with_database()
     with open_database() as engine:
         project_id = find_project(engine, project)
-        done = resolve_alert(
-            engine, project_id, number, login(by), comment, datetime.now(UTC), settings.public_url
-        )
+        done = resolve_alert(engine, project_id, number, login(by), comment, datetime.now(UTC))
     typer.echo(f"Alert {number} is resolved by {done.resolved_by}.")
 
 
@@ -169,12 +164,9 @@ def false_alarm_(
     """
     from monitor.store.hand_over import false_alarm
 
-    settings = settings_with_database()
     with open_database() as engine:
         project_id = find_project(engine, project)
-        done = false_alarm(
-            engine, project_id, number, login(by), comment, datetime.now(UTC), settings.public_url
-        )
+        done = false_alarm(engine, project_id, number, login(by), comment, datetime.now(UTC))
     judged = done.incident
     typer.echo(f"Incident {judged.id} is judged as a false alarm by {judged.verdict_by}.")
     for alert in done.ended:

@@ -19,7 +19,6 @@ from monitor.cli.common import (
     plain,
     print_json,
     print_table,
-    settings_with_database,
 )
 
 if TYPE_CHECKING:
@@ -126,13 +125,10 @@ def judge(
     from monitor.store.incidents import Verdict
 
     verdict = Verdict(what.value.replace("-", "_"))
-    settings = settings_with_database()
     with open_database() as engine:
         project_id = find_project(engine, project)
         done = judge_incident(
-            engine, project_id, number, verdict, login(by), comment, datetime.now(UTC),
-            settings.public_url,
-        )  # fmt: skip
+            engine, project_id, number, verdict, login(by), comment, datetime.now(UTC))  # fmt: skip
     typer.echo(f"Incident {number} is judged as {what} by {done.incident.verdict_by}.")
     typer.echo(_MEANS[what])
     for alert in done.ended:

@@ -1,7 +1,7 @@
-"""Measurements to readings, readings to alerts, alerts to owed messages: one transaction.
+"""Measurements to readings, readings to alerts: one transaction.
 
 Called inside the transaction that stores the measurements, so that a state never changes without
-the number that changed it, and no message is owed for a number that is not there.
+the number that changed it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from datetime import datetime
 from sqlalchemy.engine import Connection
 
 from alerts.config import AlertConfig
-from alerts.grouping import EventType, Group, group
 from alerts.lifecycle import StepResult, step
-from alerts.messages import render
-from alerts.model import FindingKey, Labels, Reading, ReadingState
+from alerts.model import Labels, Reading, ReadingState
 from monitor.checks.maturity.cohort import MaturityState
 from monitor.checks.registry import CheckName
 from monitor.deployment import Tags
@@ -25,10 +23,8 @@ from monitor.jobs.base import JobContext
 from monitor.measurement import Failed, Measured, Measurement, TooFew
 from monitor.store.alert_book import (
     KnownAlerts,
-    delivery_key,
     known_alerts,
     lock_alerts,
-    owe_messages,
     rules_in_force,
     save_alerts,
     save_transitions,
@@ -77,25 +73,14 @@ def store_step(
     known: KnownAlerts,
     result: StepResult,
 ) -> None:
-    """Store changed alerts, their transitions and the messages they owe."""
-    alerts = {**known.alerts, **result.alerts}
-    grouped = group(config, alerts, result.transitions, known.told)
-    told = {key.fingerprint: key.episode for key in known.told}
-    for each in grouped.groups:
-        if each.event is EventType.OPENED:
-            told.update({key.fingerprint: key.episode for key in each.new})
+    """Store changed alerts and their transitions; what they owe is planned from them."""
     rules = {rule.name: rule for rule in config.rules}
     changed = [(one, rules[one.rule]) for one in result.alerts.values() if one.rule in rules]
     numbers = {
         **known.numbers,
-        **save_alerts(connection, context.project_id, changed, told, version),
+        **save_alerts(connection, context.project_id, changed, version),
     }
     save_transitions(connection, context.project_id, result.transitions, numbers)
-    owed = [
-        (delivery_key(each), render(each, context.public_url, context.now), _numbers(each, numbers))
-        for each in grouped.groups
-    ]
-    owe_messages(connection, context.project_id, owed, context.now)
 
 
 @dataclass(frozen=True)
@@ -269,8 +254,3 @@ def _evidence(one: Measurement, tags: Mapping[int, Tags]) -> dict[str, str | flo
         elif isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
             found[name] = float(value)
     return found
-
-
-def _numbers(owed: Group, numbers: Mapping[str, int]) -> list[int]:
-    keys: list[FindingKey] = [entry.key for entry in owed.entries]
-    return [numbers[key.fingerprint] for key in keys if key.fingerprint in numbers]

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.deliver import deliver
+from monitor.jobs.notify import notify
 from monitor.jobs.registry import JOBS, Job
 from monitor.store.bulk import BulkConnections
 from monitor.store.engine import Role, transaction
@@ -52,7 +53,15 @@ class Runner:
                 for job, run in JOBS:
                     if jobs is None or job in jobs:
                         done += self._exhaust(job, run, name, model, progress)
+                notify(self.engine, number, self.clock(), self.public_url)
         return done
+
+    def notify_due(self) -> int:
+        """Plan the notifications that are due; how many messages became owed."""
+        return sum(
+            notify(self.engine, number, self.clock(), self.public_url)
+            for _, number in self.projects()
+        )
 
     def _exhaust(
         self, job: str, run: Job, name: str, model: ModelContext, progress: Progress | None

@@ -41,13 +41,9 @@ def close_by_hand(
     by: str,
     comment: str,
     now: datetime,
-    public_url: str,
 ) -> None:
-    """A person ends the episode; who was told of its opening is told of its end. Errors as above.
-
-    `public_url` is the address of the dashboard that links in the message begin with.
-    """
-    resolve_alert(engine, project_id, alert_id, by, comment, now, public_url, role=Role.DASHBOARD)
+    """A person ends the episode; who knew of its opening is told of its end. Errors as above."""
+    resolve_alert(engine, project_id, alert_id, by, comment, now, role=Role.DASHBOARD)
 
 
 def judge_by_hand(
@@ -58,11 +54,10 @@ def judge_by_hand(
     by: str,
     comment: str,
     now: datetime,
-    public_url: str,
 ) -> None:
     """A person says what an incident was; a false alarm ends its open alerts as well.
 
     Raises ConfigurationError when name or comment can't be used, UnknownSubject without such an
     incident.
     """
-    judge(engine, project_id, incident, verdict, by, comment, now, public_url, role=Role.DASHBOARD)
+    judge(engine, project_id, incident, verdict, by, comment, now, role=Role.DASHBOARD)

@@ -1,15 +1,14 @@
-"""Alert rules in force, alerts, their transitions and the messages they owe.
+"""Alert rules in force, alerts and their transitions.
 
-A change of state, its transition and the owed deliveries are rows of one transaction: either all
-are there or none.
+A change of state, its transition and the mark that somebody may have to be told are rows of one
+transaction: either all are there or none. The messages are planned from the state (see
+`monitor.jobs.notify`).
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,23 +16,13 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from alerts.channels.registry import CHANNELS
-from alerts.codec import message_to_json, reading_from_json, reading_to_json
+from alerts.codec import reading_to_json
 from alerts.config import AlertConfig, read_alert_config
-from alerts.grouping import Group
-from alerts.messages import Message
-from alerts.model import (
-    Alert,
-    AlertState,
-    DataState,
-    FindingKey,
-    Labels,
-    Reading,
-    ResolvedReason,
-    Transition,
-)
+from alerts.model import Alert, Transition
 from alerts.rules import Rule
 from monitor.errors import UnknownSubject
-from monitor.store.tables import alert, alert_config, alert_transition, delivery
+from monitor.store.alert_rows import alert_from_row, row_of_alert
+from monitor.store.tables import alert, alert_config, alert_transition, notice_clock
 
 ALERT_LOCK = 7_205_301_150
 """Advisory lock (with the project): alerts of a project change one writer at a time."""
@@ -49,11 +38,10 @@ class RulesInForce:
 
 @dataclass(frozen=True)
 class KnownAlerts:
-    """Alerts by fingerprint, with their row numbers and the openings already told."""
+    """Alerts by fingerprint, with their row numbers."""
 
     alerts: Mapping[str, Alert]
     numbers: Mapping[str, int]
-    told: frozenset[FindingKey]
 
 
 def apply_rules(connection: Connection, project_id: int, source: str, *, name: str, by: str) -> int:
@@ -83,6 +71,17 @@ def rules_in_force(connection: Connection, project_id: int) -> RulesInForce | No
     return RulesInForce(newest.version, read_alert_config(newest.source, name, CHANNELS))
 
 
+def rules_of_version(connection: Connection, project_id: int, version: int) -> RulesInForce:
+    """The rules as they were applied once; the version must exist."""
+    source = connection.scalar(
+        sa.select(alert_config.c.source).where(
+            alert_config.c.project_id == project_id, alert_config.c.version == version
+        )
+    )
+    name = f"alert rules version {version}"
+    return RulesInForce(version, read_alert_config(str(source), name, CHANNELS))
+
+
 def lock_alerts(connection: Connection, project_id: int) -> None:
     """Wait until no other transaction changes alerts of this project."""
     connection.execute(
@@ -94,33 +93,40 @@ def lock_alerts(connection: Connection, project_id: int) -> None:
 def known_alerts(connection: Connection, project_id: int, model: str) -> KnownAlerts:
     """All alerts of a model, resolved ones included."""
     query = sa.select(alert).where(alert.c.project_id == project_id, alert.c.model == model)
-    found, numbers, told = {}, {}, set()
-    for row in connection.execute(query):
-        found[row.fingerprint] = alert_from_row(row)
-        numbers[row.fingerprint] = row.id
-        if row.body.get("told_episode"):
-            told.add(FindingKey(row.fingerprint, row.body["told_episode"]))
-    return KnownAlerts(found, numbers, frozenset(told))
+    rows = list(connection.execute(query))
+    return KnownAlerts(
+        {row.fingerprint: alert_from_row(row) for row in rows},
+        {row.fingerprint: row.id for row in rows},
+    )
 
 
 def save_alerts(
     connection: Connection,
     project_id: int,
     changed: Iterable[tuple[Alert, Rule]],
-    told: Mapping[str, int],
     config_version: int,
 ) -> dict[str, int]:
-    """Store alerts (`told` gives the newest told episode by fingerprint); their row numbers."""
+    """Store alerts; their row numbers. Their notifications are planned anew at once."""
     numbers = {}
     for one, rule in changed:
-        values = {**_values(one, rule), "config_version": config_version}
-        values["body"] = {**_body(one), "told_episode": told.get(one.fingerprint)}
+        values = {**row_of_alert(one, rule), "config_version": config_version}
         statement = insert(alert).values(project_id=project_id, **values)
         statement = statement.on_conflict_do_update(
             index_elements=["project_id", "fingerprint"], set_=values
         )
         numbers[one.fingerprint] = int(connection.scalar(statement.returning(alert.c.id)))
+    if numbers:
+        plan_now(connection, project_id)
     return numbers
+
+
+def plan_now(connection: Connection, project_id: int) -> None:
+    """Have the notifications of the project planned at the next opportunity."""
+    long_ago = sa.text("'-infinity'::timestamptz")
+    statement = insert(notice_clock).values(project_id=project_id, due_at=long_ago)
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["project_id"], set_={"due_at": long_ago})
+    )
 
 
 def save_transitions(
@@ -128,11 +134,8 @@ def save_transitions(
     project_id: int,
     transitions: Sequence[Transition],
     numbers: Mapping[str, int],
-    *,
-    by: str | None = None,
-    comment: str | None = None,
 ) -> None:
-    """Record changes of state."""
+    """Record changes of alerts."""
     for each in transitions:
         reading = reading_to_json(each.reading) if each.reading is not None else None
         connection.execute(
@@ -143,41 +146,13 @@ def save_transitions(
                 from_state=each.from_state.value,
                 to_state=each.to_state.value,
                 reason=each.reason.value,
-                by=by,
-                comment=comment,
+                by=each.by,
+                comment=each.comment,
                 at=each.at,
                 recorded_at=each.recorded_at,
                 body={"reading": reading, "since": each.since.isoformat() if each.since else None},
             )
         )
-
-
-def delivery_key(owed: Group) -> str:
-    """The webhook-id: the same findings told to the same receiver always have the same key."""
-    keys = sorted(f"{key.fingerprint}/{key.episode}" for key in owed.new)
-    text = "\n".join((owed.event.value, owed.key.receiver, owed.key.text, *keys))
-    return "msg_" + hashlib.sha256(text.encode()).hexdigest()[:40]
-
-
-def owe_messages(
-    connection: Connection,
-    project_id: int,
-    messages: Iterable[tuple[str, Message, Sequence[int]]],
-    now: datetime,
-) -> None:
-    """Put messages (key, message, alert numbers) into the outbox; a key is owed once."""
-    for key, message, alert_ids in messages:
-        statement = insert(delivery).values(
-            project_id=project_id,
-            delivery_key=key,
-            receiver=message.receiver,
-            severity=message.severity.value,
-            event_type=message.event.value,
-            body=message_to_json(message),
-            alert_ids=list(alert_ids),
-            due_at=now,
-        )
-        connection.execute(statement.on_conflict_do_nothing())
 
 
 def find_alert(connection: Connection, project_id: int, number: int) -> tuple[Alert, Rule, int]:
@@ -187,84 +162,10 @@ def find_alert(connection: Connection, project_id: int, number: int) -> tuple[Al
     ).one_or_none()
     if row is None:
         raise UnknownSubject(f"no alert {number}; `inferwatch alerts list --all` shows them")
-    config = connection.scalar(
-        sa.select(alert_config.c.source).where(
-            alert_config.c.project_id == project_id, alert_config.c.version == row.config_version
-        )
-    )
-    rule = read_alert_config(str(config), "alert rules", CHANNELS).rule(row.rule)
+    rule = rules_of_version(connection, project_id, row.config_version).config.rule(row.rule)
     if rule is None:
         raise AssertionError("an alert's rule is in the configuration version it was judged by")
     return alert_from_row(row), rule, int(row.config_version)
-
-
-def alert_from_row(row: Any) -> Alert:
-    """The alert that a row holds."""
-    body = row.body
-    return Alert(
-        fingerprint=row.fingerprint,
-        rule=row.rule,
-        labels=Labels.from_mapping(body["labels"]),
-        state=AlertState(row.state),
-        data_state=DataState(row.data_state),
-        episode=row.episode,
-        since=row.since,
-        pending_since=_moment(body["pending_since"]),
-        fired_at=row.fired_at,
-        resolved_at=row.resolved_at,
-        resolved_reason=ResolvedReason(row.resolved_reason) if row.resolved_reason else None,
-        last_reading=_reading(body["last_reading"]),
-        last_judged=_reading(body["last_judged"]),
-        breaches=body["breaches"],
-        clears=body["clears"],
-        version=body["version"],
-        acknowledged_by=row.acknowledged_by,
-        acknowledged_at=row.acknowledged_at,
-        resolved_by=body["resolved_by"],
-        comment=body["comment"],
-    )
-
-
-def _values(one: Alert, rule: Rule) -> dict[str, Any]:
-    return {
-        "fingerprint": one.fingerprint,
-        "rule": one.rule,
-        "model": one.labels.get("model", ""),
-        "state": one.state.value,
-        "data_state": one.data_state.value,
-        "severity": rule.severity.value,
-        "owner": rule.owner,
-        "response": rule.response.value,
-        "episode": one.episode,
-        "since": one.since,
-        "fired_at": one.fired_at,
-        "resolved_at": one.resolved_at,
-        "resolved_reason": one.resolved_reason.value if one.resolved_reason else None,
-        "acknowledged_by": one.acknowledged_by,
-        "acknowledged_at": one.acknowledged_at,
-    }
-
-
-def _body(one: Alert) -> dict[str, Any]:
-    return {
-        "labels": dict(one.labels),
-        "pending_since": one.pending_since.isoformat() if one.pending_since else None,
-        "last_reading": reading_to_json(one.last_reading) if one.last_reading else None,
-        "last_judged": reading_to_json(one.last_judged) if one.last_judged else None,
-        "breaches": one.breaches,
-        "clears": one.clears,
-        "version": one.version,
-        "resolved_by": one.resolved_by,
-        "comment": one.comment,
-    }
-
-
-def _reading(kept: Mapping[str, Any] | None) -> Reading | None:
-    return reading_from_json(kept) if kept is not None else None
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text is not None else None
 
 
 def _newest_config(connection: Connection, project_id: int) -> Any:

@@ -6,7 +6,7 @@ message it owes are stored together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,32 +15,28 @@ from sqlalchemy.engine import Connection, Engine
 
 from alerts.channels.registry import CHANNELS
 from alerts.config import AlertConfig, read_alert_config
-from alerts.grouping import Group, group
-from alerts.lifecycle import acknowledge, close, close_without_rule
-from alerts.messages import render
-from alerts.model import Alert, AlertState, ResolvedReason, Transition
+from alerts.deeds import Deed, acknowledge, archive, close, snooze, unarchive
+from alerts.lifecycle import close_all, close_without_rule
+from alerts.model import Alert, AlertState, ResolvedReason
 from monitor.errors import ConfigurationError, Problem
 from monitor.store.alert_book import (
-    KnownAlerts,
     RulesInForce,
     apply_rules,
-    delivery_key,
     find_alert,
     known_alerts,
     lock_alerts,
-    owe_messages,
     rules_in_force,
     save_alerts,
     save_transitions,
 )
 from monitor.store.engine import Role, transaction
 from monitor.store.incidents import StoredIncident, Verdict, judge_incident
+from monitor.store.models import model_number
 from monitor.store.tables import alert as alert_table
-from monitor.store.tables import alert_config, alert_transition
+from monitor.store.tables import model as model_table
 
-ACKNOWLEDGED = "acknowledged"
 MAX_NAME, MAX_COMMENT = 200, 2_000
-_OPEN = (AlertState.PENDING.value, AlertState.FIRING.value)
+_OPEN = tuple(each.value for each in (AlertState.PENDING, AlertState.FIRING, AlertState.RECOVERING))
 
 
 @dataclass(frozen=True)
@@ -61,12 +57,11 @@ class JudgedIncident:
 
 @dataclass(frozen=True)
 class _Act:
-    """Who did something, when, with what comment, and where links in messages lead."""
+    """Who did something, when, with what comment."""
 
     by: str
     comment: str | None
     now: datetime
-    public_url: str = ""
 
 
 def acknowledge_alert(
@@ -84,14 +79,72 @@ def acknowledge_alert(
     Raises UnknownSubject when there is no such alert, AlertNotOpen when it is over.
     """
     act = _Act(*_checked(by, comment), now)
-    with transaction(engine, project_id, role) as connection:
-        lock_alerts(connection, project_id)
-        before, rule, version = find_alert(connection, project_id, number)
-        after = acknowledge(before, act.by, act.now, act.comment or "")
-        known = known_alerts(connection, project_id, before.labels.get("model", ""))
-        save_alerts(connection, project_id, [(after, rule)], _told(known), version)
-        _record_acknowledgement(connection, project_id, number, after, act)
-        return after
+
+    def done(before: Alert) -> Deed:
+        return acknowledge(before, act.by, act.now, act.comment or "")
+
+    return _do(engine, project_id, number, done, role)
+
+
+def snooze_alert(
+    engine: Engine,
+    project_id: int,
+    number: int,
+    until: datetime,
+    by: str,
+    comment: str,
+    now: datetime,
+    *,
+    role: Role = Role.WORKER,
+) -> Alert:
+    """Nothing is told of an open alert until then, except its end. Errors as above."""
+    act = _Act(*_checked(by, comment), now)
+    if until <= now:
+        message = f"must lie in the future, got {until.isoformat()}"
+        raise ConfigurationError("command", [Problem("until", message)])
+
+    def done(before: Alert) -> Deed:
+        return snooze(before, until, act.by, act.now, act.comment or "")
+
+    return _do(engine, project_id, number, done, role)
+
+
+def archive_alert(
+    engine: Engine,
+    project_id: int,
+    number: int,
+    by: str,
+    comment: str,
+    now: datetime,
+    *,
+    role: Role = Role.WORKER,
+) -> Alert:
+    """Nothing is told of an open alert until it is much worse than now. Errors as above."""
+    act = _Act(*_checked(by, comment), now)
+
+    def done(before: Alert) -> Deed:
+        return archive(before, act.by, act.now, act.comment or "")
+
+    return _do(engine, project_id, number, done, role)
+
+
+def unarchive_alert(
+    engine: Engine,
+    project_id: int,
+    number: int,
+    by: str,
+    comment: str,
+    now: datetime,
+    *,
+    role: Role = Role.WORKER,
+) -> Alert:
+    """An archived alert is told of again; AlertNotOpen when it is not archived."""
+    act = _Act(*_checked(by, comment), now)
+
+    def done(before: Alert) -> Deed:
+        return unarchive(before, act.by, act.now, act.comment or "")
+
+    return _do(engine, project_id, number, done, role)
 
 
 def resolve_alert(
@@ -101,15 +154,65 @@ def resolve_alert(
     by: str,
     comment: str,
     now: datetime,
-    public_url: str,
     *,
     role: Role = Role.WORKER,
 ) -> Alert:
     """A person ends an alert; who was told of its opening is told of its end. Errors as above."""
-    act = _Act(*_checked(by, comment), now, public_url)
+    act = _Act(*_checked(by, comment), now)
+    return _do(engine, project_id, number, _closing(ResolvedReason.CLOSED_BY_HAND, act), role)
+
+
+def _do(
+    engine: Engine, project_id: int, number: int, deed: Callable[[Alert], Deed], role: Role
+) -> Alert:
     with transaction(engine, project_id, role) as connection:
         lock_alerts(connection, project_id)
-        return _end(connection, project_id, number, ResolvedReason.CLOSED_BY_HAND, act)
+        return _store_deed(connection, project_id, number, deed)
+
+
+def _store_deed(
+    connection: Connection, project_id: int, number: int, deed: Callable[[Alert], Deed]
+) -> Alert:
+    before, rule, version = find_alert(connection, project_id, number)
+    after, transition = deed(before)
+    save_alerts(connection, project_id, [(after, rule)], version)
+    save_transitions(connection, project_id, [transition], {after.fingerprint: number})
+    return after
+
+
+def _closing(reason: ResolvedReason, act: _Act) -> Callable[[Alert], Deed]:
+    def done(before: Alert) -> Deed:
+        return close(before, reason, act.now, by=act.by, comment=act.comment or "")
+
+    return done
+
+
+def retire_model(
+    engine: Engine, project_id: int, name: str, by: str, comment: str, now: datetime
+) -> int:
+    """A model is served no more: its open alerts end for that reason; how many did.
+
+    Raises UnknownSubject when the project has no such model.
+    """
+    act = _Act(*_checked(by, comment), now)
+    with transaction(engine, project_id, Role.OWNER) as connection:
+        lock_alerts(connection, project_id)
+        model_number(connection, project_id, name)
+        row = model_table.c
+        connection.execute(
+            sa.update(model_table)
+            .where(row.project_id == project_id, row.name == name)
+            .values(retired_at=now, retired_by=act.by)
+        )
+        known = known_alerts(connection, project_id, name)
+        result = close_all(
+            known.alerts, ResolvedReason.MODEL_RETIRED, now, by=act.by, comment=act.comment or ""
+        )
+        for fingerprint, after in result.alerts.items():
+            _, rule, version = find_alert(connection, project_id, known.numbers[fingerprint])
+            save_alerts(connection, project_id, [(after, rule)], version)
+        save_transitions(connection, project_id, result.transitions, known.numbers)
+        return len(result.alerts)
 
 
 def judge(
@@ -120,7 +223,6 @@ def judge(
     by: str,
     comment: str,
     now: datetime,
-    public_url: str,
     *,
     role: Role = Role.WORKER,
 ) -> JudgedIncident:
@@ -129,7 +231,7 @@ def judge(
     Raises ConfigurationError when name or comment can't be used, UnknownSubject when there is no
     such incident.
     """
-    act = _Act(*_checked(by, comment), now, public_url)
+    act = _Act(*_checked(by, comment), now)
     with transaction(engine, project_id, role) as connection:
         return _judge(connection, project_id, incident, verdict, act)
 
@@ -141,7 +243,6 @@ def false_alarm(
     by: str,
     comment: str,
     now: datetime,
-    public_url: str,
     *,
     role: Role = Role.WORKER,
 ) -> JudgedIncident:
@@ -151,7 +252,7 @@ def false_alarm(
     Raises UnknownSubject when there is no such alert, ConfigurationError when it tells of no
     incident or name or comment can't be used.
     """
-    act = _Act(*_checked(by, comment), now, public_url)
+    act = _Act(*_checked(by, comment), now)
     with transaction(engine, project_id, role) as connection:
         found, _, _ = find_alert(connection, project_id, number)
         incident = found.labels.get("incident", "")
@@ -180,22 +281,8 @@ def _judge(
     )
     ended = tuple(connection.scalars(query.order_by(row.id)))
     for number in ended:
-        _end(connection, project_id, number, ResolvedReason.FALSE_ALARM, act)
+        _store_deed(connection, project_id, number, _closing(ResolvedReason.FALSE_ALARM, act))
     return JudgedIncident(judged, ended)
-
-
-def _end(
-    connection: Connection, project_id: int, number: int, reason: ResolvedReason, act: _Act
-) -> Alert:
-    """End one open alert; told under the rules in force, or those it was judged by."""
-    before, rule, version = find_alert(connection, project_id, number)
-    after, closing = close(before, reason, act.now, by=act.by, comment=act.comment or "")
-    rules = rules_in_force(connection, project_id)
-    if rules is None or rules.config.rule(rule.name) is None:
-        rules = _rules_of_version(connection, project_id, version)
-    known = known_alerts(connection, project_id, before.labels.get("model", ""))
-    _store(connection, project_id, rules, known, {after.fingerprint: after}, [closing], act)
-    return after
 
 
 def apply_alert_rules(
@@ -206,13 +293,12 @@ def apply_alert_rules(
     name: str,
     by: str,
     now: datetime,
-    public_url: str,
 ) -> AppliedRules:
     """Put rules in force; open alerts of rules that are gone end as no longer evaluated.
 
     `name` is the file's, for messages. Raises AlertConfigError with every mistake.
     """
-    act = _Act(*_checked(by, ""), now, public_url)
+    act = _Act(*_checked(by, ""), now)
     # The owner of the database, because no role of a running part may change rules.
     with transaction(engine, project_id, Role.OWNER) as connection:
         lock_alerts(connection, project_id)
@@ -237,79 +323,19 @@ def _close_lost(
     """End a model's alerts whose rule `wanted` does not have; told under the rules `before`."""
     known = known_alerts(connection, project_id, model)
     result = close_without_rule(wanted, known.alerts, act.now)
-    judged_by = {rule.name for rule in before.config.rules}
-    lost = {key: one for key, one in result.alerts.items() if one.rule in judged_by}
-    transitions = [each for each in result.transitions if each.fingerprint in lost]
-    _store(connection, project_id, before, known, lost, transitions, act)
+    by_name = {rule.name: rule for rule in before.config.rules}
+    lost = {key: one for key, one in result.alerts.items() if one.rule in by_name}
+    rows = [(one, by_name[one.rule]) for one in lost.values()]
+    save_alerts(connection, project_id, rows, before.version)
+    ends = [each for each in result.transitions if each.fingerprint in lost]
+    save_transitions(connection, project_id, ends, known.numbers)
     return len(lost)
-
-
-def _store(
-    connection: Connection,
-    project_id: int,
-    rules: RulesInForce,
-    known: KnownAlerts,
-    changed: Mapping[str, Alert],
-    transitions: Sequence[Transition],
-    act: _Act,
-) -> None:
-    """Store alerts that ended, their transitions and the messages that their ends owe."""
-    grouped = group(rules.config, {**known.alerts, **changed}, transitions, known.told)
-    by_name = {rule.name: rule for rule in rules.config.rules}
-    rows = [(one, by_name[one.rule]) for one in changed.values()]
-    saved = save_alerts(connection, project_id, rows, _told(known), rules.version)
-    numbers = {**known.numbers, **saved}
-    save_transitions(connection, project_id, transitions, numbers, by=act.by, comment=act.comment)
-    owed = [
-        (delivery_key(each), render(each, act.public_url, act.now), _numbers(each, numbers))
-        for each in grouped.groups
-    ]
-    owe_messages(connection, project_id, owed, act.now)
-
-
-def _record_acknowledgement(
-    connection: Connection, project_id: int, number: int, after: Alert, act: _Act
-) -> None:
-    """A row of the alert's history; its state is the same before and after."""
-    connection.execute(
-        sa.insert(alert_transition).values(
-            project_id=project_id,
-            alert_id=number,
-            episode=after.episode,
-            from_state=after.state.value,
-            to_state=after.state.value,
-            reason=ACKNOWLEDGED,
-            by=act.by,
-            comment=act.comment,
-            at=act.now,
-            recorded_at=act.now,
-            body={},
-        )
-    )
-
-
-def _rules_of_version(connection: Connection, project_id: int, version: int) -> RulesInForce:
-    source = connection.scalar(
-        sa.select(alert_config.c.source).where(
-            alert_config.c.project_id == project_id, alert_config.c.version == version
-        )
-    )
-    name = f"alert rules version {version}"
-    return RulesInForce(version, read_alert_config(str(source), name, CHANNELS))
 
 
 def _models_with_open_alerts(connection: Connection, project_id: int) -> list[str]:
     row = alert_table.c
     query = sa.select(row.model).distinct().where(row.project_id == project_id)
     return sorted(connection.scalars(query.where(row.state.in_(_OPEN))))
-
-
-def _told(known: KnownAlerts) -> dict[str, int]:
-    return {key.fingerprint: key.episode for key in known.told}
-
-
-def _numbers(owed: Group, numbers: Mapping[str, int]) -> list[int]:
-    return [numbers[e.key.fingerprint] for e in owed.entries if e.key.fingerprint in numbers]
 
 
 def _checked(by: str, comment: str) -> tuple[str, str | None]:

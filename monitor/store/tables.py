@@ -29,6 +29,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from monitor.store.alert_tables import (
+    alert,
+    alert_config,
+    alert_transition,
+    delivery,
+    delivery_attempt,
+    notice_clock,
+    receiver_state,
+    rehearsal,
+    response_action,
+    response_switch,
+    silence,
+)
 from monitor.store.metadata import identity, metadata, model_key, of_model, when
 from monitor.store.promise_tables import incident, seasonal_baseline
 from monitor.store.quality_tables import (
@@ -78,6 +91,8 @@ model = Table(
     Column("purpose", Text, nullable=False),
     Column("risk_tier", Text, nullable=False),
     when("created_at", now=True),
+    when("retired_at", nullable=True),
+    Column("retired_by", Text),
     PrimaryKeyConstraint("project_id", "id"),
     UniqueConstraint("id"),
     UniqueConstraint("project_id", "name"),
@@ -433,111 +448,29 @@ measurement = Table(
     Index("ix_measurement_read", "project_id", "model_id", "check_name", "window_end"),
 )
 
-alert_config = Table(
-    "alert_config",
-    metadata,
-    Column("project_id", Integer, nullable=False),
-    Column("version", Integer, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("applied_by", Text, nullable=False),
-    when("applied_at", now=True),
-    PrimaryKeyConstraint("project_id", "version"),
-)
-
-alert = Table(
-    "alert",
-    metadata,
-    identity(BigInteger),
-    Column("project_id", Integer, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("rule", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("data_state", Text, nullable=False),
-    Column("severity", Text, nullable=False),
-    Column("owner", Text, nullable=False),
-    Column("response", Text, nullable=False),
-    Column("episode", Integer, nullable=False),
-    when("since"),
-    when("fired_at", nullable=True),
-    when("resolved_at", nullable=True),
-    Column("resolved_reason", Text),
-    Column("acknowledged_by", Text),
-    when("acknowledged_at", nullable=True),
-    Column("body", JSONB, nullable=False),
-    Column("config_version", Integer, nullable=False),
-    UniqueConstraint("project_id", "fingerprint"),
-    Index("ix_alert_state", "project_id", "state"),
-)
-
-alert_transition = Table(
-    "alert_transition",
-    metadata,
-    identity(BigInteger),
-    Column("project_id", Integer, nullable=False),
-    Column("alert_id", BigInteger, nullable=False),
-    Column("episode", Integer, nullable=False),
-    Column("from_state", Text, nullable=False),
-    Column("to_state", Text, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("by", Text),
-    Column("comment", Text),
-    when("at"),
-    when("recorded_at", now=True),
-    Column("body", JSONB, nullable=False),
-    ForeignKeyConstraint(["alert_id"], ["alert.id"]),
-    Index("ix_alert_transition_alert", "project_id", "alert_id", "id"),
-)
-
-delivery = Table(
-    "delivery",
-    metadata,
-    identity(BigInteger),
-    Column("project_id", Integer, nullable=False),
-    Column("delivery_key", Text, nullable=False),
-    Column("receiver", Text, nullable=False),
-    Column("severity", Text, nullable=False),
-    Column("event_type", Text, nullable=False),
-    Column("body", JSONB, nullable=False),
-    Column("alert_ids", ARRAY(BigInteger), nullable=False),
-    Column("state", Text, nullable=False, server_default=text("'waiting'")),
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
-    when("created_at", now=True),
-    when("due_at"),
-    when("lease_until", nullable=True),
-    when("finished_at", nullable=True),
-    UniqueConstraint("project_id", "delivery_key"),
-    CheckConstraint("state in ('waiting', 'sent', 'dead')", name="state"),
-    Index(
-        "ix_delivery_waiting", "project_id", "due_at", postgresql_where=text("state = 'waiting'")
-    ),
-)
-
-delivery_attempt = Table(
-    "delivery_attempt",
-    metadata,
-    identity(BigInteger),
-    Column("project_id", Integer, nullable=False),
-    Column("delivery_id", BigInteger, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    when("at", now=True),
-    Column("outcome", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-    ForeignKeyConstraint(["delivery_id"], ["delivery.id"]),
-)
-
 __all__ = (
+    "alert",
+    "alert_config",
+    "alert_transition",
     "comparison",
     "delay_curve",
+    "delivery",
+    "delivery_attempt",
     "estimator",
     "explanation",
     "golden_run",
     "golden_set",
     "incident",
     "metadata",
+    "notice_clock",
+    "receiver_state",
+    "rehearsal",
+    "response_action",
+    "response_switch",
     "review_draw",
     "review_item",
     "seasonal_baseline",
+    "silence",
 )
 
 WITHOUT_ROW_SECURITY = frozenset(

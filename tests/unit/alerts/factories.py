@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from alerts.config import AlertConfig, Owner, Receiver
-from alerts.model import Labels, Reading, ReadingState, ResponseAction, Severity
+from alerts.groups import Group
+from alerts.model import Alert, Labels, Reading, ReadingState, ResponseAction, Severity
+from alerts.notify.plan import Known, plan
 from alerts.rules import Bounds, Matcher, Rule
 
 DAY = datetime(2026, 3, 2, tzinfo=UTC)
@@ -49,3 +52,10 @@ def config(*rules: Rule, send_resolved: bool = True) -> AlertConfig:
         receivers=(Receiver("on-call", "webhook", send_resolved),),
         rules=rules or (rule(),),
     )
+
+
+def groups_of(setup: AlertConfig, alerts: Mapping[str, Alert]) -> tuple[Group, ...]:
+    """What is owed for these alerts, of whom nobody was told before."""
+    rules = {each.name: each for each in setup.rules}
+    known = [Known(each, rules[each.rule]) for each in alerts.values()]
+    return plan(setup, known, (), NOW).groups

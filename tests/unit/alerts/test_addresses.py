@@ -15,11 +15,10 @@ from alerts.channels.outbound import Outbound
 from alerts.channels.registry import open_channel
 from alerts.config import Receiver
 from alerts.errors import SendFailed, SendFailure
-from alerts.grouping import group
 from alerts.lifecycle import step
 from alerts.messages import Message, render
 
-from .factories import NOW, config, reading
+from .factories import NOW, config, groups_of, reading
 from .receiver import LocalReceiver, listening
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
@@ -77,9 +76,7 @@ ALWAYS_REFUSED = [
 def message() -> Message:
     setup = config()
     result = step(setup, {}, [reading(1, 0.3)], NOW)
-    return render(
-        group(setup, result.alerts, result.transitions, set()).groups[0], "https://w", NOW
-    )
+    return render(groups_of(setup, result.alerts)[0], "https://w", NOW)
 
 
 @pytest.fixture(scope="module")

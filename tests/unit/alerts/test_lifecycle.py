@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alerts.config import AlertConfig
+from alerts.deeds import acknowledge, close
 from alerts.errors import AlertNotOpen
-from alerts.lifecycle import acknowledge, close, close_without_rule, step
+from alerts.lifecycle import close_without_rule, step
 from alerts.model import (
     Alert,
     AlertState,
@@ -180,7 +181,7 @@ def test_only_matching_rules_and_subjects_are_touched() -> None:
 def test_an_acknowledgement_keeps_the_alert_open_and_ends_with_the_episode() -> None:
     alerts, _ = run(config(), [[reading(1, 0.3)]])
     alert = only(alerts)
-    taken = acknowledge(alert, "ada", hour(2), "looking")
+    taken, _ = acknowledge(alert, "ada", hour(2), "looking")
     assert (taken.state, taken.acknowledged_by, taken.comment) == (
         AlertState.FIRING,
         "ada",

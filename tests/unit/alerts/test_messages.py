@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from alerts.codec import message_from_json, message_to_json
 from alerts.config import AlertConfig
-from alerts.grouping import group
 from alerts.lifecycle import step
 from alerts.message_body import MAXIMUM_BODY_BYTES, encode_body
 from alerts.messages import Message, render
@@ -22,7 +21,7 @@ from alerts.rules import StateCondition, Subject
 from alerts.templates import fill
 from alerts.text import clean
 
-from .factories import NOW, SUBJECT, config, reading, rule
+from .factories import NOW, SUBJECT, config, groups_of, reading, rule
 
 PAGE = rule(
     name="contrast",
@@ -39,7 +38,7 @@ PAGE = rule(
 
 def opened(setup: AlertConfig, *readings: Reading) -> Message:
     result = step(setup, {}, readings, NOW)
-    (only,) = group(setup, result.alerts, result.transitions, set()).groups
+    (only,) = groups_of(setup, result.alerts)
     return render(only, "https://watch.example.org/", NOW)
 
 

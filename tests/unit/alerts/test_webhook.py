@@ -13,17 +13,16 @@ import pytest
 from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
+from alerts.channels.http_post import wait_asked_for
 from alerts.channels.outbound import Outbound
 from alerts.channels.registry import open_channel
-from alerts.channels.webhook import wait_asked_for
 from alerts.config import Receiver
 from alerts.errors import SendFailed, SendFailure
-from alerts.grouping import group
 from alerts.lifecycle import step
 from alerts.message_body import encode_body
 from alerts.messages import Message, render
 
-from .factories import NOW, config, reading
+from .factories import NOW, config, groups_of, reading
 from .receiver import LocalReceiver, answer_with, drip, listening, reset
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
@@ -46,9 +45,7 @@ def server() -> Iterator[LocalReceiver]:
 def message() -> Message:
     setup = config()
     result = step(setup, {}, [reading(1, 0.3)], NOW)
-    return render(
-        group(setup, result.alerts, result.transitions, set()).groups[0], "https://w", NOW
-    )
+    return render(groups_of(setup, result.alerts)[0], "https://w", NOW)
 
 
 def receiver_at(url: str, **options: str | bool) -> Receiver:

@@ -17,7 +17,7 @@ from alerts.channels.outbound import Outbound
 from alerts.channels.registry import open_channel
 from alerts.config import Receiver
 from alerts.errors import SendFailed, SendFailure
-from alerts.grouping import EventType
+from alerts.groups import EventType
 from alerts.messages import Message
 from alerts.model import Severity
 

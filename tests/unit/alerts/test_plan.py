@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from alerts.config import AlertConfig, Owner, Receiver
-from alerts.grouping import EventType, Group, group
+from alerts.groups import Change, Group
 from alerts.lifecycle import step
-from alerts.model import Alert, AlertState, FindingKey, Labels, Reading, ResponseAction, Severity
+from alerts.model import Alert, AlertState, Labels, Reading, ResponseAction, Severity
+from alerts.notify.plan import Known, plan
 from alerts.rules import Bounds
 
 from .factories import NOW, config, reading, rule
@@ -19,17 +21,16 @@ class Desk:
     def __init__(self, setup: AlertConfig) -> None:
         self.setup = setup
         self.alerts: dict[str, Alert] = {}
-        self.told: set[FindingKey] = set()
 
     def take(self, *readings: Reading) -> tuple[Group, ...]:
         result = step(self.setup, self.alerts, readings, NOW)
         self.alerts |= result.alerts
-        grouped = group(self.setup, self.alerts, result.transitions, self.told)
-        assert grouped.unroutable == ()
-        for each in grouped.groups:
-            if each.event is EventType.OPENED:
-                self.told |= set(each.new)
-        return grouped.groups
+        rules = {each.name: each for each in self.setup.rules}
+        known = [Known(each, rules[each.rule]) for each in self.alerts.values()]
+        made = plan(self.setup, known, (), NOW)
+        for fingerprint, told in made.told.items():
+            self.alerts[fingerprint] = replace(self.alerts[fingerprint], told=told)
+        return made.groups
 
 
 def events(groups: Sequence[Group]) -> list[str]:
@@ -89,24 +90,22 @@ def test_models_responses_and_receivers_part_messages() -> None:
     groups = Desk(setup).take(
         reading(1, 0.3, labels=of("m1", "a")), reading(1, 0.3, labels=of("m2", "a"))
     )
-    keys = [(each.key.model, each.key.response.value, each.key.receiver) for each in groups]
+    keys = [(each.key.get("model"), each.key.get("response"), each.key.receiver) for each in groups]
     assert keys == [
         ("m1", "investigate", "office"),
+        ("m2", "investigate", "office"),
         ("m1", "investigate", "on-call"),
         ("m1", "retrain", "on-call"),
-        ("m2", "investigate", "office"),
         ("m2", "investigate", "on-call"),
         ("m2", "retrain", "on-call"),
     ]
 
 
 def test_an_end_never_goes_out_alone() -> None:
-    setup = config()
-    fired = step(setup, {}, [reading(1, 0.3)], NOW)
-    ended = step(setup, fired.alerts, [reading(2, 0.1)], NOW)
-    assert group(setup, ended.alerts, ended.transitions, set()).groups == ()
-    both = group(setup, ended.alerts, (*fired.transitions, *ended.transitions), set())
-    assert events(both.groups) == ["finding.opened", "finding.resolved"]
+    desk = Desk(config())
+    groups = desk.take(reading(1, 0.3), reading(2, 0.1))
+    assert events(groups) == ["finding.opened", "finding.resolved"]
+    assert desk.take() == ()
 
 
 def test_a_pending_alert_that_passes_is_not_told() -> None:
@@ -125,11 +124,10 @@ def test_catching_up_tells_the_newest_episode_only_and_ends_the_one_told_before(
     assert alert.state is AlertState.FIRING
 
 
-def test_the_same_transitions_again_owe_no_second_opening() -> None:
-    setup = config()
-    fired = step(setup, {}, [reading(1, 0.3)], NOW)
-    told = {each.key for each in fired.transitions}
-    assert group(setup, fired.alerts, fired.transitions, told).groups == ()
+def test_the_same_state_planned_again_owes_nothing() -> None:
+    desk = Desk(config())
+    assert events(desk.take(reading(1, 0.3))) == ["finding.opened"]
+    assert desk.take() == ()
 
 
 def test_what_is_new_stands_first_and_what_is_open_follows() -> None:
@@ -143,14 +141,7 @@ def test_what_is_new_stands_first_and_what_is_open_follows() -> None:
         reading(2, 0.3, labels=of("m1", "a")), reading(2, 0.9, labels=of("m1", "b"))
     )
     shown = [
-        (each.rule.name, each.alert.labels["column"], each.transition is not None)
+        (each.rule.name, each.alert.labels["column"], each.change is not Change.NONE)
         for each in message.entries
     ]
     assert shown == [("page", "b", True), ("notice", "b", True), ("notice", "a", False)]
-
-
-def test_transitions_of_an_unknown_rule_are_handed_back() -> None:
-    fired = step(config(), {}, [reading(1, 0.3)], NOW)
-    grouped = group(config(rule(name="another")), fired.alerts, fired.transitions, set())
-    assert grouped.groups == ()
-    assert grouped.unroutable == fired.transitions

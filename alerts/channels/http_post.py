@@ -1,0 +1,176 @@
+"""One HTTP POST to a receiver, judged: what every channel over HTTP shares.
+
+Only a 2xx answer counts. Redirects are failures. 410 asks to be sent nothing any more. A wait that
+the receiver asks for is passed on. At most 64 kB of the answer are read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+import httpcore
+import httpx
+
+from alerts.channels.base import Receipt, not_configured, read_secret
+from alerts.channels.outbound import AddressRefused, NameUnresolvable, Outbound
+from alerts.config import Receiver
+from alerts.errors import SendFailed, SendFailure
+from alerts.text import clean
+from alerts.yaml_source import Section
+
+_LARGEST_ANSWER = 65_536
+_SHOWN_ANSWER = 200
+_LONGEST_WAIT = timedelta(hours=24)
+_WAIT_SECONDS = re.compile(r"\d{1,9}")
+
+
+def post(
+    http: Outbound,
+    url: httpx.URL,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    now: datetime,
+    private_allowed: bool,
+) -> Receipt:
+    """Send a body and judge the answer; raises SendFailed for everything but a 2xx."""
+    usual = {"accept-encoding": "identity", "user-agent": "inferwatch"}
+    client = http.client(private_allowed=private_allowed)
+    try:
+        with client.stream("POST", url, content=body, headers={**usual, **headers}) as answer:
+            return _judge(answer, now)
+    except TRANSPORT_ERRORS as error:
+        raise _failure_of(error) from error
+
+
+def read_address(receiver: Section) -> dict[str, str | bool]:
+    """url, url_env or url_file, and private_addresses_allowed; mistakes are reported."""
+    options = one_of(receiver, ("url", "url_env", "url_file"))
+    url = options.get("url")
+    mistake = url_mistake(url) if isinstance(url, str) else None
+    if mistake is not None:
+        receiver.complain("url", mistake)
+    options["private_addresses_allowed"] = bool(receiver.flag("private_addresses_allowed"))
+    return options
+
+
+def open_address(receiver: Receiver, environment: Mapping[str, str]) -> httpx.URL:
+    """The address of a receiver; raises SendFailed (not_configured) when it can't be used."""
+    url = read_secret(receiver, "url", environment)
+    mistake = url_mistake(url)
+    if mistake is not None:
+        raise not_configured(receiver, f"its url {mistake}")
+    return httpx.URL(url)
+
+
+TRANSPORT_ERRORS = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
+
+
+def _failure_of(error: Exception) -> SendFailed:
+    """What kept the request from being answered."""
+    text = clean(str(error), _SHOWN_ANSWER)
+    if isinstance(error, httpcore.TimeoutException):
+        return SendFailed(SendFailure.TIMED_OUT, text or "no answer in time")
+    if isinstance(error, AddressRefused):
+        return SendFailed(SendFailure.ADDRESS_REFUSED, text, permanent=True)
+    if isinstance(error, NameUnresolvable):
+        return SendFailed(SendFailure.UNRESOLVABLE, text)
+    if isinstance(error, httpcore.ProtocolError):
+        return SendFailed(SendFailure.RECEIVER_ERROR, f"no complete HTTP answer: {text}")
+    return SendFailed(SendFailure.CONNECTION_FAILED, text or "the connection broke")
+
+
+def _judge(answer: httpx.Response, now: datetime) -> Receipt:
+    """A receipt for a 2xx answer; SendFailed for any other."""
+    status = answer.status_code
+    shown = _start_of(answer)
+    if answer.is_success:
+        return Receipt(status, shown)
+    raise SendFailed(
+        _reason(status),
+        f"answered {status} {shown}".rstrip(),
+        permanent=_is_permanent(status),
+        retry_after=wait_asked_for(answer.headers.get("retry-after"), now),
+        status=status,
+        disable_receiver=status == httpx.codes.GONE,
+    )
+
+
+def _start_of(answer: httpx.Response) -> str:
+    """The first characters of the answer, of which at most 64 kB are read.
+
+    The status has arrived by now: an answer that breaks off later changes nothing about it.
+    """
+    read = bytearray()
+    with contextlib.suppress(*TRANSPORT_ERRORS):
+        for piece in answer.iter_raw():
+            read += piece
+            if len(read) >= _LARGEST_ANSWER:
+                break
+    return clean(read[:_LARGEST_ANSWER].decode("utf-8", "replace"), _SHOWN_ANSWER)
+
+
+def _reason(status: int) -> SendFailure:
+    if status == httpx.codes.GONE:
+        return SendFailure.RECEIVER_GONE
+    if status == httpx.codes.TOO_MANY_REQUESTS:
+        return SendFailure.RATE_LIMITED
+    if status == httpx.codes.REQUEST_TIMEOUT:
+        return SendFailure.TIMED_OUT
+    if httpx.codes.is_redirect(status):
+        return SendFailure.REDIRECTED
+    return (
+        SendFailure.REFUSED if httpx.codes.is_client_error(status) else SendFailure.RECEIVER_ERROR
+    )
+
+
+def _is_permanent(status: int) -> bool:
+    """A client error stays one; asking for patience is none."""
+    patient = (httpx.codes.REQUEST_TIMEOUT, httpx.codes.TOO_MANY_REQUESTS)
+    return httpx.codes.is_client_error(status) and status not in patient
+
+
+def wait_asked_for(header: str | None, now: datetime) -> timedelta | None:
+    """Retry-After, seconds or a date, as a wait of 0 to 24 hours; None when not readable."""
+    text = (header or "").strip()
+    if _WAIT_SECONDS.fullmatch(text):
+        wait = timedelta(seconds=int(text))
+    else:
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError, OverflowError):
+            return None
+        wait = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now
+    return min(max(wait, timedelta(0)), _LONGEST_WAIT)
+
+
+def url_mistake(text: str) -> str | None:
+    """What is wrong with a webhook address, without repeating it; None when nothing is."""
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL as error:
+        return f"is not readable as an address: {error}"
+    if url.scheme not in ("http", "https"):
+        return "must begin with http:// or https://"
+    if url.userinfo:
+        return "must not carry a user name or password"
+    if not url.host:
+        return "names no host"
+    return None
+
+
+def one_of(
+    receiver: Section, names: tuple[str, ...], *, refused: bool = False
+) -> dict[str, str | bool]:
+    """Exactly one of the keys; `refused` when its absence was reported in another way."""
+    texts = {name: receiver.text(name) for name in names}
+    present = [name for name in names if name in receiver.nodes]
+    if not present and not refused:
+        receiver.missing(" or ".join(names), "give exactly one")
+    elif len(present) > 1:
+        receiver.complain(present[1], f"is given beside {present[0]}; keep one")
+    return {name: text for name, text in texts.items() if text is not None}
