@@ -71,8 +71,10 @@ def step(
     changed: dict[str, Alert] = {}
     transitions: list[Transition] = []
     overtaken = Superseded(config, alerts, changed)
+    # Rules that supersede others first: what they take over does not open for a moment.
+    rules = sorted(config.rules, key=lambda rule: not rule.supersedes)
     for reading in sorted(readings, key=lambda each: each.at):
-        for rule in config.rules:
+        for rule in rules:
             if not rule.matches(reading.labels):
                 continue
             fingerprint = reading.labels.fingerprint(rule.name)
@@ -232,7 +234,8 @@ def _between(
     reasons: list[TransitionReason | ResolvedReason] = []
     if from_state is not after.state:
         reasons.append(_reason(from_state, after))
-    if after.standing is not (before.standing if before is not None else Standing.NEW):
+    same = before is not None and before.episode == after.episode
+    if after.standing is not (before.standing if same and before is not None else Standing.NEW):
         if after.standing is Standing.ESCALATING:
             reasons.append(TransitionReason.GOT_WORSE)
         elif after.standing is Standing.REGRESSED:

@@ -48,10 +48,16 @@ def only(alerts: dict[str, Alert]) -> Alert:
 
 
 def changes(transitions: Sequence[Transition]) -> list[tuple[int, str, str]]:
+    """Changes of state; what changed beside it is in `beside`."""
     return [
         (int((each.at - hour(0)).total_seconds() // 3600), each.from_state, each.to_state)
         for each in transitions
+        if each.from_state is not each.to_state
     ]
+
+
+def beside(transitions: Sequence[Transition]) -> list[str]:
+    return [each.reason.value for each in transitions if each.from_state is each.to_state]
 
 
 FLAPPING = [
@@ -68,15 +74,23 @@ def test_a_flapping_value_opens_an_episode_each_time() -> None:
         (12, "firing", "resolved"),
         (13, "resolved", "firing"),
     ]
-    assert [each.episode for each in transitions] == [1, 1, 2, 2, 3]
+    assert [each.episode for each in transitions] == [1, 1, 2, 2, 2, 3, 3]
+    assert beside(transitions) == ["regressed", "regressed"]
     assert only(alerts).episode == 3
 
 
 def test_keep_firing_for_two_windows_keeps_one_episode_open() -> None:
     alerts, transitions = run(config(rule(keep_firing_for=2)), [[each] for each in FLAPPING])
-    assert changes(transitions) == [(9, "ok", "firing")]
+    assert changes(transitions) == [
+        (9, "ok", "firing"),
+        (10, "firing", "recovering"),
+        (11, "recovering", "firing"),
+        (12, "firing", "recovering"),
+        (13, "recovering", "firing"),
+    ]
+    assert [each.reason.value for each in transitions[1:3]] == ["clear_began", "breach_returned"]
     assert only(alerts).state is AlertState.FIRING
-    assert only(alerts).fired_at == hour(9)
+    assert (only(alerts).fired_at, only(alerts).episode) == (hour(9), 1)
 
 
 def test_for_two_windows_waits_in_pending_and_forgets_a_single_breach() -> None:
@@ -118,6 +132,7 @@ def test_an_unjudged_window_keeps_a_firing_alert_open_until_a_measured_one(
         setup, [[reading(1, 0.2, n=10)], [reading(2, None, state=state, n=0)]]
     )
     assert changes(transitions) == [(1, "ok", "firing")]
+    assert beside(transitions) == [state.value]
     assert only(alerts).state is AlertState.FIRING
     assert only(alerts).data_state is DataState(state.value)
     assert only(alerts).last_judged == reading(1, 0.2, n=10)
@@ -296,6 +311,8 @@ def _retold(condition: object, hold: int, keep: int, values: Sequence[float | No
                 state = AlertState.OK
         elif len(tail) >= keep and all(value <= recover for value in tail[-keep:]):
             fired, run_start, state = False, end, AlertState.RESOLVED
+        else:
+            state = AlertState.RECOVERING if tail[-1] <= recover else AlertState.FIRING
     return state
 
 
