@@ -3,6 +3,8 @@
 AlertsError
 ├── AlertConfigError     alerts.yaml can't be used; carries every mistake at once
 ├── AlertNotOpen         an acknowledgement or closing of an alert that is not open
+├── LinkNotValid         a signed link that was changed, cut or made by somebody else
+├── LinkExpired          a signed link whose time is over
 └── SendFailed           a channel could not hand a message over; the only way a channel fails
 """
 
@@ -43,6 +45,14 @@ class AlertConfigError(AlertsError):
 
 class AlertNotOpen(AlertsError):
     """Only a pending or firing alert can be acknowledged or closed."""
+
+
+class LinkNotValid(AlertsError):
+    """A link that is not one of ours as it was sent."""
+
+
+class LinkExpired(AlertsError):
+    """A link that was ours and may do nothing any more."""
 
 
 class SendFailure(StrEnum):
