@@ -2,7 +2,7 @@
 
 Pure. A link names the project, one episode of one alert, the deed, when it ends and perhaps who
 acts. It is signed with a key of the project, so that whoever got the message can do this one deed
-and nothing else. Opening a link only shows what it would do: mail programs open links by themselves.
+and nothing else. Opening a link only shows what it would do: mail programs open links on their own.
 """
 
 from __future__ import annotations

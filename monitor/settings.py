@@ -27,6 +27,7 @@ class Settings:
     collector_port: int
     dashboard_port: int
     public_url: str
+    api_url: str
     max_body_bytes: int
     max_inflated_bytes: int
     max_inflate_ratio: int
@@ -42,14 +43,16 @@ class Settings:
         home = Path(reader.text("HOME", str(Path.home() / ".inferwatch")))
         host = reader.text("HOST", "127.0.0.1")
         dashboard_port = reader.number("DASHBOARD_PORT", 8501, 0, 65535)
+        collector_port = reader.number("COLLECTOR_PORT", 8700, 0, 65535)
         settings = cls(
             database_url=reader.plain("DATABASE_URL"),
             home=home,
             postgres_bin=Path(found) if (found := reader.plain(PREFIX + "PG_BIN")) else None,
             host=host,
-            collector_port=reader.number("COLLECTOR_PORT", 8700, 0, 65535),
+            collector_port=collector_port,
             dashboard_port=dashboard_port,
             public_url=reader.text("PUBLIC_URL", f"http://{host}:{dashboard_port}"),
+            api_url=reader.text("API_URL", f"http://{host}:{collector_port}"),
             max_body_bytes=reader.number("MAX_BODY_BYTES", 16 << 20, 1024, 1 << 30),
             max_inflated_bytes=reader.number("MAX_INFLATED_BYTES", 64 << 20, 1024, 1 << 31),
             max_inflate_ratio=reader.number("MAX_INFLATE_RATIO", 100, 2, 10_000),

@@ -122,6 +122,8 @@ def test_settings_page_gives_the_real_defaults() -> None:
     address = told["INFERWATCH_PUBLIC_URL"].strip("`")
     filled = address.replace("HOST", settings.host, 1)
     assert filled.replace("DASHBOARD_PORT", str(settings.dashboard_port)) == settings.public_url
+    filled = told["INFERWATCH_API_URL"].strip("`").replace("HOST", settings.host, 1)
+    assert filled.replace("COLLECTOR_PORT", str(settings.collector_port)) == settings.api_url
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -20,6 +20,7 @@ def test_defaults_need_no_variable() -> None:
     assert settings.collector_port == 8700
     assert settings.dashboard_port == 8501
     assert settings.public_url == "http://127.0.0.1:8501"
+    assert settings.api_url == "http://127.0.0.1:8700"
     assert settings.home == Path.home() / ".inferwatch"
 
 
@@ -37,6 +38,7 @@ def test_values_are_taken_from_the_environment() -> None:
     assert settings.database_url == "postgresql://a@b/c"
     assert settings.home == Path("/somewhere")
     assert settings.public_url == "http://0.0.0.0:8501"
+    assert settings.api_url == "http://0.0.0.0:1234"
     assert settings.collector_port == 1234
     assert settings.postgres_bin == Path("/usr/lib/postgresql/15/bin")
     assert settings.body_timeout_seconds == 30.0
