@@ -44,6 +44,7 @@ def upgrade() -> None:
     sa.Column('project_id', sa.Integer(), nullable=False),
     sa.Column('receiver', sa.Text(), nullable=False),
     sa.Column('disabled_at', sa.DateTime(timezone=True), nullable=True),
+    sa.Column('not_before', sa.DateTime(timezone=True), nullable=True),
     sa.Column('reason', sa.Text(), nullable=True),
     sa.Column('changed_by', sa.Text(), nullable=False),
     sa.Column('changed_at', sa.DateTime(timezone=True), server_default=sa.text('now()'), nullable=False),
@@ -123,6 +124,10 @@ def upgrade() -> None:
     op.create_index('ix_alert_unsettled', 'alert', ['project_id'], unique=False, postgresql_where=sa.text('not settled'))
     op.add_column('delivery', sa.Column('group_key', sa.Text(), server_default=sa.text("''"), nullable=False))
     op.add_column('delivery', sa.Column('leased_by', sa.Text(), nullable=True))
+    op.add_column('delivery', sa.Column('fallback_key', sa.Text(), nullable=True))
+    op.create_index('ix_delivery_order', 'delivery', ['project_id', 'receiver', 'group_key', 'id'], unique=False, postgresql_where=sa.text("state = 'waiting'"))
+    op.create_index('ix_delivery_untold', 'delivery', ['project_id', 'receiver', 'id'], unique=False, postgresql_where=sa.text("state = 'dead' and fallback_key is null"))
+    op.create_index('ix_delivery_attempt_delivery', 'delivery_attempt', ['project_id', 'delivery_id', 'id'], unique=False)
     op.add_column('model', sa.Column('retired_at', sa.DateTime(timezone=True), nullable=True))
     op.add_column('model', sa.Column('retired_by', sa.Text(), nullable=True))
     for table in TABLES:
@@ -139,7 +144,7 @@ def upgrade() -> None:
     op.execute(TOLD)
     op.execute(
         "insert into notice_clock (project_id, due_at)"
-        " select distinct project_id, '-infinity'::timestamptz from alert where not settled"
+        " select distinct project_id, '1970-01-01 00:00:00+00'::timestamptz from alert where not settled"
     )
     for table in ("alert", "delivery"):
         op.execute(f"alter table {table} force row level security")

@@ -103,12 +103,24 @@ delivery = Table(
     when("lease_until", nullable=True),
     Column("leased_by", Text),
     when("finished_at", nullable=True),
+    Column("fallback_key", Text),
     UniqueConstraint("project_id", "delivery_key"),
     CheckConstraint("state in ('waiting', 'sent', 'dead')", name="state"),
     Index(
         "ix_delivery_waiting", "project_id", "due_at", postgresql_where=text("state = 'waiting'")
     ),
+    Index(
+        "ix_delivery_order",
+        *("project_id", "receiver", "group_key", "id"),
+        postgresql_where=text("state = 'waiting'"),
+    ),
+    Index(
+        "ix_delivery_untold",
+        *("project_id", "receiver", "id"),
+        postgresql_where=text("state = 'dead' and fallback_key is null"),
+    ),
 )
+"""`fallback_key` is the message that told of a dead letter on the fallback receiver."""
 
 delivery_attempt = Table(
     "delivery_attempt",
@@ -121,6 +133,7 @@ delivery_attempt = Table(
     Column("outcome", Text, nullable=False),
     Column("detail", Text, nullable=False),
     ForeignKeyConstraint(["delivery_id"], ["delivery.id"]),
+    Index("ix_delivery_attempt_delivery", "project_id", "delivery_id", "id"),
 )
 
 silence = Table(
@@ -147,12 +160,14 @@ receiver_state = Table(
     Column("project_id", Integer, nullable=False),
     Column("receiver", Text, nullable=False),
     when("disabled_at", nullable=True),
+    when("not_before", nullable=True),
     Column("reason", Text),
     Column("changed_by", Text, nullable=False),
     when("changed_at", now=True),
     PrimaryKeyConstraint("project_id", "receiver"),
 )
-"""A receiver that asked to be sent nothing any more (410) until a person enables it."""
+"""A receiver that asked to be sent nothing any more (410) until a person enables it, or nothing
+before a moment (Retry-After)."""
 
 notice_clock = Table(
     "notice_clock",
