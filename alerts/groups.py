@@ -22,6 +22,7 @@ class EventType(StrEnum):
     RESOLVED = "finding.resolved"
     STORM = "finding.storm"  # more messages than people can read, told as one
     DEAD_LETTERED = "delivery.dead_lettered"  # a message that reached nobody
+    RESPONSE_REQUESTED = "response.requested"  # a deployment system is asked to act
     PING = "test.ping"
 
 

@@ -22,10 +22,14 @@ _LARGEST_FILE = 10_000
 
 @dataclass(frozen=True)
 class Receipt:
-    """A message was taken: the status where the channel has one, and the start of the answer."""
+    """A message was taken: the status where the channel has one, and the answer.
+
+    `answer` is its start, cleaned for people; `content` is all of it, at most 64 kB, as it came.
+    """
 
     status: int | None
     answer: str = ""
+    content: str = ""
 
 
 class Channel(Protocol):
