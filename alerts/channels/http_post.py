@@ -67,6 +67,50 @@ def open_address(receiver: Receiver, environment: Mapping[str, str]) -> httpx.UR
     return httpx.URL(url)
 
 
+def read_secret_address(receiver: Section) -> dict[str, str | bool]:
+    """url_env or url_file of an address that is a secret itself, and private_addresses_allowed."""
+    receiver.refuse("url", "this address is a secret; put it into url_env or url_file")
+    options = one_of(receiver, ("url_env", "url_file"), refused="url" in receiver.nodes)
+    options["private_addresses_allowed"] = bool(receiver.flag("private_addresses_allowed"))
+    return options
+
+
+def read_service_address(receiver: Section) -> dict[str, str | bool]:
+    """url, left out for a service with a usual address, and private_addresses_allowed."""
+    private_allowed = bool(receiver.flag("private_addresses_allowed"))
+    url = receiver.text("url")
+    if url is None:
+        return {"private_addresses_allowed": private_allowed}
+    mistake = _secret_url_mistake(url, private_allowed=private_allowed)
+    if mistake is not None:
+        receiver.complain("url", mistake)
+    return {"url": url, "private_addresses_allowed": private_allowed}
+
+
+def open_secret_address(
+    receiver: Receiver, environment: Mapping[str, str], *, usual: str | None = None
+) -> httpx.URL:
+    """An address that a secret is sent to, or that is one: https, except to private addresses.
+
+    `usual` stands in when the receiver names none. Raises SendFailed (not_configured).
+    """
+    named = any(name in receiver.options for name in ("url", "url_env", "url_file"))
+    text = read_secret(receiver, "url", environment) if named or usual is None else usual
+    mistake = _secret_url_mistake(
+        text, private_allowed=bool(receiver.options.get("private_addresses_allowed"))
+    )
+    if mistake is not None:
+        raise not_configured(receiver, f"its url {mistake}")
+    return httpx.URL(text)
+
+
+def _secret_url_mistake(text: str, *, private_allowed: bool) -> str | None:
+    mistake = url_mistake(text)
+    if mistake is None and not private_allowed and not text.startswith("https://"):
+        return "must begin with https://, because a secret is sent to it"
+    return mistake
+
+
 TRANSPORT_ERRORS = (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError)
 
 
@@ -87,9 +131,10 @@ def _failure_of(error: Exception) -> SendFailed:
 def _judge(answer: httpx.Response, now: datetime) -> Receipt:
     """A receipt for a 2xx answer; SendFailed for any other."""
     status = answer.status_code
-    shown = _start_of(answer)
+    content = _content_of(answer)
+    shown = clean(content, _SHOWN_ANSWER)
     if answer.is_success:
-        return Receipt(status, shown)
+        return Receipt(status, shown, content)
     raise SendFailed(
         _reason(status),
         f"answered {status} {shown}".rstrip(),
@@ -100,8 +145,8 @@ def _judge(answer: httpx.Response, now: datetime) -> Receipt:
     )
 
 
-def _start_of(answer: httpx.Response) -> str:
-    """The first characters of the answer, of which at most 64 kB are read.
+def _content_of(answer: httpx.Response) -> str:
+    """The answer as text, of which at most 64 kB are read.
 
     The status has arrived by now: an answer that breaks off later changes nothing about it.
     """
@@ -111,7 +156,7 @@ def _start_of(answer: httpx.Response) -> str:
             read += piece
             if len(read) >= _LARGEST_ANSWER:
                 break
-    return clean(read[:_LARGEST_ANSWER].decode("utf-8", "replace"), _SHOWN_ANSWER)
+    return read[:_LARGEST_ANSWER].decode("utf-8", "replace")
 
 
 def _reason(status: int) -> SendFailure:

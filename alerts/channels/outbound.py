@@ -40,6 +40,26 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
+def checked_addresses(
+    host: str, port: int, resolver: Resolver, *, private_allowed: bool
+) -> list[str]:
+    """The addresses of a name, every one of them allowed.
+
+    Raises NameUnresolvable, or AddressRefused when any of them is one that messages never go to.
+    """
+    try:
+        addresses = resolver(host, port)
+    except (OSError, UnicodeError) as error:
+        raise NameUnresolvable(f"{host} has no address: {error}") from error
+    for address in addresses:
+        reason = refusal(
+            ipaddress.ip_address(address.partition("%")[0]), private_allowed=private_allowed
+        )
+        if reason is not None:
+            raise AddressRefused(f"{host}: {reason}")
+    return addresses
+
+
 class GuardedBackend(httpcore.NetworkBackend):
     """Opens connections to checked addresses only."""
 
@@ -60,7 +80,9 @@ class GuardedBackend(httpcore.NetworkBackend):
         """Connect to the first address that answers, after all were checked."""
         deadline = time.monotonic() + self._timeout
         failure: Exception = NameUnresolvable(f"{host} has no address")
-        for address in self._checked_addresses(host, port):
+        for address in checked_addresses(
+            host, port, self._resolver, private_allowed=self._private_allowed
+        ):
             try:
                 stream = self._plain.connect_tcp(
                     address, port, _left(deadline, timeout), local_address, socket_options
@@ -70,20 +92,6 @@ class GuardedBackend(httpcore.NetworkBackend):
             else:
                 return DeadlineStream(stream, deadline)
         raise failure
-
-    def _checked_addresses(self, host: str, port: int) -> list[str]:
-        try:
-            addresses = self._resolver(host, port)
-        except (OSError, UnicodeError) as error:
-            raise NameUnresolvable(f"{host} has no address: {error}") from error
-        for address in addresses:
-            reason = refusal(
-                ipaddress.ip_address(address.partition("%")[0]),
-                private_allowed=self._private_allowed,
-            )
-            if reason is not None:
-                raise AddressRefused(f"{host}: {reason}")
-        return addresses
 
     def connect_unix_socket(
         self,
@@ -194,18 +202,24 @@ class GuardedTransport(httpx.BaseTransport):
 
 
 class Outbound:
-    """The clients that channels send with; a context manager that closes them."""
+    """What channels send with; a context manager that closes it.
+
+    `timeout` is what one whole exchange may take, in seconds; `tls` is how certificates are
+    checked, for connections that are not HTTP.
+    """
 
     def __init__(self, *, timeout: float = TIMEOUT_SECONDS, resolver: Resolver = resolve) -> None:
-        tls = httpx.create_ssl_context(trust_env=False)
-        tls.load_default_certs()  # authorities that the operator added to the system
+        self.timeout = timeout
+        self.tls = httpx.create_ssl_context(trust_env=False)
+        self.tls.load_default_certs()  # authorities that the operator added to the system
+        self._resolver = resolver
         self._clients = {
             private_allowed: httpx.Client(
                 transport=GuardedTransport(
                     GuardedBackend(
                         private_allowed=private_allowed, timeout=timeout, resolver=resolver
                     ),
-                    tls,
+                    self.tls,
                 ),
                 timeout=timeout,
                 follow_redirects=False,
@@ -217,6 +231,22 @@ class Outbound:
     def client(self, *, private_allowed: bool) -> httpx.Client:
         """The client; `private_allowed` opens loopback and private networks."""
         return self._clients[private_allowed]
+
+    def connect(self, host: str, port: int, *, private_allowed: bool) -> socket.socket:
+        """A connection for protocols other than HTTP, to an address that was checked.
+
+        Raises NameUnresolvable, AddressRefused, or OSError when no address answers in time.
+        """
+        deadline = time.monotonic() + self.timeout
+        failure: OSError = OSError("no address answered")
+        for address in checked_addresses(
+            host, port, self._resolver, private_allowed=private_allowed
+        ):
+            try:
+                return socket.create_connection((address, port), max(0.01, _left(deadline, None)))
+            except OSError as error:
+                failure = error
+        raise failure
 
     def __enter__(self) -> Self:
         return self
