@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -26,6 +27,10 @@ from monitor.store.tables import alert, alert_config, alert_transition, notice_c
 
 ALERT_LOCK = 7_205_301_150
 """Advisory lock (with the project): alerts of a project change one writer at a time."""
+
+
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""Due at once, by any clock: that of a replay runs years behind."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +127,9 @@ def save_alerts(
 
 def plan_now(connection: Connection, project_id: int) -> None:
     """Have the notifications of the project planned at the next opportunity."""
-    long_ago = sa.text("'-infinity'::timestamptz")
-    statement = insert(notice_clock).values(project_id=project_id, due_at=long_ago)
+    statement = insert(notice_clock).values(project_id=project_id, due_at=LONG_AGO)
     connection.execute(
-        statement.on_conflict_do_update(index_elements=["project_id"], set_={"due_at": long_ago})
+        statement.on_conflict_do_update(index_elements=["project_id"], set_={"due_at": LONG_AGO})
     )
 
 

@@ -39,9 +39,7 @@ def healthy(engine: Engine, project_id: int) -> None:
     now = datetime.now(UTC)
     partitions.prepare_ahead(engine, now)
     apply(engine, project_id, make_contract())
-    apply_alert_rules(
-        engine, project_id, RULES, name="alerts.yaml", by="tests", now=now, public_url=""
-    )
+    apply_alert_rules(engine, project_id, RULES, name="alerts.yaml", by="tests", now=now)
     beat(engine, "worker-1", "worker", now, now)
 
 

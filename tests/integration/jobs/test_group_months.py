@@ -76,9 +76,7 @@ def test_a_month_of_loans(
     store: IntakeStore, engine: Engine, runner: Runner, lending: ModelContext, clock: TestClock
 ) -> None:
     clock.now = JUNE + 20 * DAY
-    apply_alert_rules(
-        engine, 1, RULES, name="alerts.yaml", by="tests", now=clock(), public_url="http://d.test"
-    )
+    apply_alert_rules(engine, 1, RULES, name="alerts.yaml", by="tests", now=clock())
     found = loans(MAY, 24, 150, seed=1)
     send_loans(store, lending, found)
     runner.catch_up()

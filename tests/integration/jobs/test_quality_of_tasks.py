@@ -258,7 +258,6 @@ def test_rules_alert_on_calibration_of_the_whole_and_of_a_class(
     model = made(engine, project_id, columns, task="multiclass")
     apply_alert_rules(
         engine, project_id, CALIBRATION_RULES, name="alerts.yaml", by="tests", now=clock(),
-        public_url="http://d.test",
     )  # fmt: skip
     rng = np.random.default_rng(123)
     scores = rng.dirichlet([2.0, 1.5, 1.5], 900)

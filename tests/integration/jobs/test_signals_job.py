@@ -146,7 +146,7 @@ rules:
 def test_a_rule_waits_until_a_day_is_old_enough(
     store: IntakeStore, engine: Engine, eager: Runner, credit: ModelContext, clock: TestClock
 ) -> None:
-    apply_alert_rules(engine, 1, RULES, name="rules.yaml", by="tests", public_url="", now=START)
+    apply_alert_rules(engine, 1, RULES, name="rules.yaml", by="tests", now=START)
     send(store, credit, day_of(200))
     tell(store, credit, "appealed", events(*range(40), after=2 * HOUR))
     states = []

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from alerts.errors import AlertNotOpen
 from monitor.errors import ConfigurationError, UnknownSubject
+from monitor.jobs.notify import notify
 from monitor.reports.actions import acknowledge, close_by_hand
 from monitor.reports.alert_detail import alert_detail, series_filter
 from monitor.reports.alerts import FindingFilter, finding, findings, locate
@@ -136,25 +137,24 @@ def test_taking_an_alert_on_keeps_it_open_and_is_recorded(own_database: SeededDa
 def test_closing_by_hand_ends_the_episode_for_the_rules_too(own_database: SeededDatabase):
     project_id = own_database.seeded.project_id
     number = own_database.seeded.alert_ids[CONTRAST]
-    own_database.ask(
-        close_by_hand, number, "Ada", "known fault", own_database.now, "http://dashboard"
-    )
+    own_database.ask(close_by_hand, number, "Ada", "known fault", own_database.now)
     found = own_database.ask(finding, number)
     assert (found.state, found.resolved_reason) == ("resolved", "closed_by_hand")
     with transaction(own_database.engine, project_id, Role.OWNER) as connection:
         kept, _, _ = find_alert(connection, project_id, number)
     assert (kept.resolved_by, kept.comment, kept.is_open) == ("Ada", "known fault", False)
-    with pytest.raises(AlertNotOpen, match="is resolved; only a pending or firing alert"):
+    with pytest.raises(AlertNotOpen, match="is resolved; only a pending, firing or recovering"):
         own_database.ask(acknowledge, number, "Ada", "", own_database.now)
-    with pytest.raises(AlertNotOpen, match="is resolved; only a pending or firing alert"):
-        own_database.ask(close_by_hand, number, "Ada", "", own_database.now, "http://dashboard")
+    with pytest.raises(AlertNotOpen, match="is resolved; only a pending, firing or recovering"):
+        own_database.ask(close_by_hand, number, "Ada", "", own_database.now)
 
 
 def test_closing_by_hand_owes_the_receiver_the_end(own_database: SeededDatabase):
     project_id = own_database.seeded.project_id
     number = own_database.seeded.alert_ids[CONTRAST]
-    arguments = (number, "Ada", "known fault", own_database.now, "http://dashboard")
+    arguments = (number, "Ada", "known fault", own_database.now)
     own_database.ask(close_by_hand, *arguments)
+    assert notify(own_database.engine, project_id, own_database.now, "http://d") > 0
     with transaction(own_database.engine, project_id, Role.OWNER) as connection:
         events = connection.scalars(
             sa.select(delivery.c.event_type)
@@ -162,6 +162,7 @@ def test_closing_by_hand_owes_the_receiver_the_end(own_database: SeededDatabase)
             .order_by(delivery.c.id)
         ).all()
     assert events[-1] == "finding.resolved"
+    assert notify(own_database.engine, project_id, own_database.now, "http://d") == 0
 
 
 @pytest.mark.parametrize(

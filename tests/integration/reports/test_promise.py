@@ -35,9 +35,7 @@ def first_week(database: SeededDatabase):
 def test_days_of_incidents_that_were_real_are_not_clean(own_database: SeededDatabase):
     database, seeded = own_database, own_database.seeded
     whole = database.ask(promise, seeded.model_id, database.now).history.days
-    database.ask(
-        judge_by_hand, seeded.incidents.open, Verdict.FAULT, "Ada", "", database.now, "http://d"
-    )
+    database.ask(judge_by_hand, seeded.incidents.open, Verdict.FAULT, "Ada", "", database.now)
     found = database.ask(promise, seeded.model_id, database.now)
     first, newest = first_week(database), newest_judged(database)
     with transaction(database.engine, database.seeded.project_id, Role.OWNER) as connection:
@@ -100,16 +98,12 @@ def test_false_alarms_turn_the_governor_and_faults_do_not(own_database: SeededDa
     seeded, now = own_database.seeded, own_database.now
     before = own_database.ask(promise, seeded.model_id, now)
     assert (before.governor, before.told_false) == (1.0, 0)
-    own_database.ask(
-        judge_by_hand, seeded.incidents.open, Verdict.FALSE_ALARM, "Ada", "", now, "http://d"
-    )
+    own_database.ask(judge_by_hand, seeded.incidents.open, Verdict.FALSE_ALARM, "Ada", "", now)
     after = own_database.ask(promise, seeded.model_id, now)
     assert after.governor == pytest.approx(np.exp(-0.5))
     assert (after.told_false, after.history.told_false) == (1, 1)
     assert after.history.days == before.history.days
-    own_database.ask(
-        judge_by_hand, seeded.incidents.open, Verdict.ADOPT, "Ada", "", now, "http://d"
-    )
+    own_database.ask(judge_by_hand, seeded.incidents.open, Verdict.ADOPT, "Ada", "", now)
     adopted = own_database.ask(promise, seeded.model_id, now)
     assert (adopted.governor, adopted.history.incidents) == (1.0, 0)
     assert adopted.history.explained == 1
