@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from alerts.alert_body import Json
 from alerts.groups import EventType
-from alerts.message_body import Json
 from alerts.messages import Message
 from alerts.model import FindingKey, Labels, Reading, ReadingState, Severity
 

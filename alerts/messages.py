@@ -1,22 +1,24 @@
 """Groups of alerts as messages: a title, lines for people and a JSON body for programs.
 
-No channel's format is known here. What programs read is built by `alerts.message_body`.
+No channel's format is known here. What programs read is built by `alerts.message_body`, what people
+read by `alerts.message_lines`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from alerts.groups import Change, Entry, EventType, Group
-from alerts.message_body import MAXIMUM_LISTED, Cover, Json, fitting_body
-from alerts.model import FindingKey, Reading, Severity, require_utc
-from alerts.summaries import WORDING, alert_link, reading_of, summary_of
-from alerts.text import clean, moment_text, words
+from alerts.alert_body import Json
+from alerts.groups import Change, EventType, Group
+from alerts.message_body import Cover, fitting_body
+from alerts.message_lines import lines_of
+from alerts.model import FindingKey, Severity, require_utc
+from alerts.text import clean, words
 
 _TITLE_LIMIT = 200
-_LINE_LIMIT = 500
+DRILL = "DRILL"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Message:
 
 def render(group: Group, dashboard_url: str, now: datetime) -> Message:
     """The message of a group. `dashboard_url` is the address that links begin with."""
+    group = in_order_of_news(group)
     address = dashboard_url.rstrip("/")
     severity = min((entry.rule.severity for entry in group.entries), key=lambda each: each.rank)
     title = _title(group, severity)
@@ -48,7 +51,7 @@ def render(group: Group, dashboard_url: str, now: datetime) -> Message:
         receiver=group.key.receiver,
         severity=severity,
         title=title,
-        lines=_lines(group, address),
+        lines=lines_of(group, address),
         body=fitting_body(cover),
         new=group.new,
         group=group.key.text,
@@ -56,54 +59,35 @@ def render(group: Group, dashboard_url: str, now: datetime) -> Message:
     )
 
 
+def in_order_of_news(group: Group) -> Group:
+    """What is new or changed first: it is kept when a message is cut. The rest in its order."""
+    entries = sorted(group.entries, key=lambda entry: entry.change is Change.NONE)
+    return replace(group, entries=tuple(entries))
+
+
 def _title(group: Group, severity: Severity) -> str:
-    told = [entry for entry in group.entries if entry.change is not Change.NONE]
-    what = told[0].rule.name if len(told) == 1 else f"{len(told)} alerts"
     model = group.key.get("model") or group.key.project or "inferwatch"
-    if group.event is EventType.RESOLVED:
-        return clean(f"[{severity}] {model}: {what} resolved", _TITLE_LIMIT)
-    due = words(" or ".join(sorted({entry.rule.response for entry in group.entries})))
-    return clean(f"[{severity}] {model}: {what} opened; response: {due}", _TITLE_LIMIT)
+    start = f"{DRILL} [{severity}]" if group.drill else f"[{severity}]"
+    return clean(f"{start} {model}: {_news(group)}{_due(group)}", _TITLE_LIMIT)
 
 
-def _lines(group: Group, dashboard_url: str) -> tuple[str, ...]:
-    lines: list[str] = []
-    for entry in group.entries[:MAXIMUM_LISTED]:
-        lines.extend(_lines_of(entry, dashboard_url))
-    hidden = len(group.entries) - MAXIMUM_LISTED
-    if hidden > 0:
-        lines.append(f"{hidden} more alerts of this group are not listed: {dashboard_url}")
-    return tuple(clean(line, _LINE_LIMIT) for line in lines)
+def _news(group: Group) -> str:
+    told = [entry for entry in group.entries if entry.change is not Change.NONE]
+    about = told or list(group.entries)
+    what = about[0].rule.name if len(about) == 1 else f"{len(about):,} alerts"
+    if group.event is EventType.STORM:
+        return f"{what} told as one"
+    if not told:
+        return f"{what} still open"
+    changes = {entry.change for entry in told}
+    if changes == {Change.ENDED}:
+        return f"{what} resolved"
+    return f"{what} got worse" if changes == {Change.GOT_WORSE} else f"{what} opened"
 
 
-def _lines_of(entry: Entry, dashboard_url: str) -> list[str]:
-    rule, reading = entry.rule, reading_of(entry)
-    lines = [f"{_standing(entry)}: {summary_of(rule, entry.alert.labels, reading)}"]
-    if reading is not None:
-        lines.append(_numbers_line(reading))
-    if rule.about is not None:
-        lines.append(WORDING[rule.about])
-    lines.append(f"Response: {words(rule.response)}, owner {rule.owner}")
-    named = (
-        ("Runbook", rule.runbook),
-        ("Impact", rule.impact),
-        ("Only if", rule.precondition),
-        ("Limit", rule.limit),
-    )
-    lines.extend(f"{name}: {text}" for name, text in named if text)
-    lines.append(alert_link(dashboard_url, entry.alert.fingerprint))
-    return lines
-
-
-def _numbers_line(reading: Reading) -> str:
-    start, end = moment_text(reading.window_start), moment_text(reading.at)
-    window = f"window {start} to {end}, n {reading.n:,}"
-    if reading.low is None or reading.high is None:
-        return window
-    return f"{window}, interval {reading.low:.4g} to {reading.high:.4g}"
-
-
-def _standing(entry: Entry) -> str:
-    if entry.change is Change.ENDED:
-        return f"resolved ({words(entry.alert.resolved_reason or 'recovered')})"
-    return words(entry.change)
+def _due(group: Group) -> str:
+    """The responses that are due; nothing is due when all is over."""
+    open_now = [entry for entry in group.entries if entry.change is not Change.ENDED]
+    if not open_now or group.event is EventType.RESOLVED:
+        return ""
+    return "; response: " + words(" or ".join(sorted({each.rule.response for each in open_now})))

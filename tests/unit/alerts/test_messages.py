@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from alerts.codec import message_from_json, message_to_json
 from alerts.config import AlertConfig
+from alerts.context import NOTHING_KNOWN, AlertContext, Changed
+from alerts.groups import Change, EventType
 from alerts.lifecycle import step
 from alerts.message_body import MAXIMUM_BODY_BYTES, encode_body
 from alerts.messages import Message, render
-from alerts.model import Labels, Reading, ReadingState, ResponseAction, Severity
+from alerts.model import (
+    Alert,
+    Labels,
+    Reading,
+    ReadingState,
+    ResponseAction,
+    Severity,
+    Told,
+    ToldEvent,
+)
 from alerts.rules import StateCondition, Subject
 from alerts.templates import fill
 from alerts.text import clean
 
-from .factories import NOW, SUBJECT, config, groups_of, reading, rule
+from .factories import NOW, SUBJECT, config, groups_of, hour, reading, rule
 
 PAGE = rule(
     name="contrast",
@@ -33,13 +47,36 @@ PAGE = rule(
     limit="Not below a tenth.",
     about=Subject.DISTRIBUTION,
     summary="Column {column} of {deployment}: {value:.3f} {unit}, n {n:,}",
+    response_name="move-away",
 )
 
 
-def opened(setup: AlertConfig, *readings: Reading) -> Message:
+KNOWN = AlertContext(
+    baseline="training (file, n 10,000): 0.02",
+    fired=3,
+    changed=(Changed("runtime_version", None, "1.18", "canary", hour(1)),),
+    quality="AUC 0.71 for requests of February",
+    action="refused: at most one a day",
+    command="inferwatch respond run 17",
+    data_until=hour(2),
+    acknowledge_link="https://api/a?t=1",
+    silence_link="https://api/s?t=1",
+    evidence_link="https://watch.example.org/model?model=delay",
+    links_until=NOW + timedelta(days=2),
+)
+
+
+def opened(
+    setup: AlertConfig, *readings: Reading, context: AlertContext = NOTHING_KNOWN
+) -> Message:
     result = step(setup, {}, readings, NOW)
     (only,) = groups_of(setup, result.alerts)
-    return render(only, "https://watch.example.org/", NOW)
+    known = tuple(replace(entry, context=context) for entry in only.entries)
+    return render(replace(only, entries=known), "https://watch.example.org/", NOW)
+
+
+def knowing(alert: Alert, event: ToldEvent) -> Alert:
+    return replace(alert, told={"on-call": Told(alert.episode, event, NOW)})
 
 
 def data_of(message: Message) -> Mapping[str, Any]:
@@ -50,26 +87,38 @@ def data_of(message: Message) -> Mapping[str, Any]:
 
 
 def test_an_opened_message_says_everything_that_is_needed() -> None:
-    message = opened(
-        config(PAGE), reading(2, 0.31, low=0.28, high=0.35, unit="nats", evidence={"auc": 0.71})
-    )
+    measured = reading(2, 0.31, low=0.28, high=0.35, unit="nats", evidence={"auc": 0.71})
+    message = opened(config(PAGE), measured, context=KNOWN)
     assert message.title == "[page] delay: contrast opened; response: reduce traffic"
     assert message.lines == (
         "opened: Column distance of (none): 0.310 nats, n 500",
-        "window 2026-03-02T01:00:00Z to 2026-03-02T02:00:00Z, n 500, interval 0.28 to 0.35",
+        "Value 0.31 nats, alert when above 0.2; compared with training (file, n 10,000): 0.02",
+        "Window 2026-03-02T01:00:00Z to 2026-03-02T02:00:00Z, n 500, interval 0.28 to 0.35;"
+        " data until 2026-03-02T02:00:00Z",
+        "Since 2026-03-02T02:00:00Z, fired 3 times in 30 days",
+        "Changed before it began: runtime_version unknown → 1.18, deployment canary,"
+        " 2026-03-02 01:00 UTC",
+        "Known then: AUC 0.71 for requests of February",
+        "Automatic action: refused: at most one a day",
         "The distribution changed: a reason to look, no verdict on quality.",
-        "Response: reduce traffic, owner flight-ml",
+        "Response: reduce traffic (move-away), owner flight-ml",
+        "Do: inferwatch respond run 17",
         "Runbook: https://example.org/runbook",
         "Impact: Wrong inputs.",
         "Only if: Another deployment serves.",
         "Limit: Not below a tenth.",
+        "Take it on: https://api/a?t=1",
+        "Silence: https://api/s?t=1",
+        "Evidence: https://watch.example.org/model?model=delay",
         f"https://watch.example.org/alert?fingerprint={SUBJECT.fingerprint('contrast')}",
     )
     data = data_of(message)
     assert message.body["type"] == "finding.opened"
     assert message.body["timestamp"] == "2026-03-03T00:00:00Z"
-    assert data["group"] == "air/delay/reduce_traffic/flight-ml"
+    assert data["group"] == "air/delay/reduce_traffic"
+    assert data["group_labels"] == {"model": "delay", "response": "reduce_traffic"}
     assert data["counts"] == {"in_group": 1, "new": 1, "shown": 1, "not_shown": 0}
+    assert (data["owner"], data["note"], data["drill"]) == ("flight-ml", "", False)
     (alert,) = data["alerts"]
     assert alert["labels"] == dict(SUBJECT)
     assert alert["measurement"] == {
@@ -87,28 +136,119 @@ def test_an_opened_message_says_everything_that_is_needed() -> None:
     assert alert["since"] == "2026-03-02T02:00:00Z"
     assert alert["response"] == {
         "action": "reduce_traffic",
+        "name": "move-away",
+        "command": "inferwatch respond run 17",
         "runbook": "https://example.org/runbook",
         "impact": "Wrong inputs.",
         "precondition": "Another deployment serves.",
         "limit": "Not below a tenth.",
     }
     assert (alert["severity"], alert["owner"]) == ("page", "flight-ml")
+    assert alert["fired_30_days"] == 3
+    assert alert["baseline"] == "training (file, n 10,000): 0.02"
+    assert alert["changed"] == [
+        {
+            "tag": "runtime_version",
+            "before": None,
+            "after": "1.18",
+            "deployment": "canary",
+            "at": "2026-03-02T01:00:00Z",
+        }
+    ]
+    assert alert["quality"] == "AUC 0.71 for requests of February"
+    assert alert["automatic"] == "refused: at most one a day"
+    assert alert["links"] == {
+        "alert": f"https://watch.example.org/alert?fingerprint={alert['fingerprint']}",
+        "acknowledge": "https://api/a?t=1",
+        "silence": "https://api/s?t=1",
+        "evidence": "https://watch.example.org/model?model=delay",
+        "expires": "2026-03-05T00:00:00Z",
+    }
+
+
+def test_what_is_not_known_is_null_and_no_line() -> None:
+    message = opened(config(replace(PAGE, runbook=None, response_name=None)), reading(2, 0.31))
+    (alert,) = data_of(message)["alerts"]
+    for name in ("baseline", "fired_30_days", "quality", "automatic", "data_until", "reason"):
+        assert alert[name] is None, name
+    assert alert["changed"] == []
+    assert alert["links"]["acknowledge"] is None
+    text = "\n".join(message.lines)
+    assert not re.search(r"None|null|Runbook|Take it on|Known then|30 days", text)
 
 
 def test_a_resolved_message_carries_the_reason() -> None:
     setup = config()
     fired = step(setup, {}, [reading(1, 0.3)], NOW)
-    ended = step(setup, fired.alerts, [reading(2, 0.1)], NOW)
-    told = {each.key for each in fired.transitions}
-    (only,) = group(setup, ended.alerts, ended.transitions, told).groups
+    told = {key: knowing(one, ToldEvent.OPENED) for key, one in fired.alerts.items()}
+    ended = step(setup, told, [reading(2, 0.1)], NOW)
+    (only,) = groups_of(setup, ended.alerts)
     message = render(only, "https://w", NOW)
     assert message.title == "[ticket] delay: psi-high resolved"
     assert message.lines[0] == (
         "resolved (recovered): drift psi distance: 0.1, alert when above 0.2"
     )
+    assert not [line for line in message.lines if line.startswith(("Response", "Take it on"))]
     (alert,) = data_of(message)["alerts"]
     assert (alert["state"], alert["reason"]) == ("resolved", "recovered")
     assert alert["since"] == "2026-03-02T01:00:00Z"
+    assert alert["resolved_at"] == "2026-03-02T02:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("event", "change", "title"),
+    [
+        (EventType.UPDATED, Change.GOT_WORSE, "got worse; response: reduce traffic"),
+        (EventType.UPDATED, Change.NONE, "still open; response: reduce traffic"),
+        (EventType.STORM, Change.OPENED, "told as one; response: reduce traffic"),
+        (EventType.RESOLVED, Change.ENDED, "resolved"),
+    ],
+)
+def test_the_title_says_what_is_new(event: EventType, change: Change, title: str) -> None:
+    (group,) = groups_of(config(PAGE), step(config(PAGE), {}, [reading(1, 0.3)], NOW).alerts)
+    (entry,) = group.entries
+    changed = replace(group, event=event, entries=(replace(entry, change=change),))
+    assert render(changed, "https://w", NOW).title == f"[page] delay: contrast {title}"
+    two = replace(changed, entries=changed.entries * 2)
+    assert render(two, "https://w", NOW).title == f"[page] delay: 2 alerts {title}"
+
+
+def test_a_drill_is_marked_for_people_and_programs_and_says_why_it_is_sent() -> None:
+    (group,) = groups_of(config(PAGE), step(config(PAGE), {}, [reading(1, 0.3)], NOW).alerts)
+    message = render(replace(group, drill=True, note="Rehearsal 4"), "https://w", NOW)
+    assert message.title.startswith("DRILL [page] delay")
+    assert message.lines[0].startswith("This is a drill")
+    assert message.lines[1] == "Rehearsal 4"
+    data = data_of(message)
+    assert (data["drill"], data["note"], message.drill) == (True, "Rehearsal 4", True)
+
+
+def test_what_is_new_or_changed_stands_first_and_is_kept_when_the_message_is_cut() -> None:
+    many = [
+        reading(1, 0.3, labels=Labels.of(method="psi", model="m", column=f"column_{i}"))
+        for i in range(300)
+    ]
+    (group,) = groups_of(config(PAGE), step(config(PAGE), {}, many, NOW).alerts)
+    changes = {297: Change.OPENED, 298: Change.GOT_WORSE, 299: Change.ENDED}
+    entries = [
+        replace(entry, change=changes.get(place, Change.NONE))
+        for place, entry in enumerate(group.entries)
+    ]
+    message = render(replace(group, entries=tuple(entries)), "https://w", NOW)
+    data = data_of(message)
+    assert [each["change"] for each in data["alerts"][:4]] == [
+        *("opened", "got_worse", "ended", "still_open")
+    ]
+    assert data["counts"]["new"] == 3
+    assert message.lines[0].startswith("opened: ")
+
+
+def test_half_a_link_is_never_given() -> None:
+    long = "https://api/" + "x" * 900
+    message = opened(config(PAGE), reading(1, 0.3), context=replace(KNOWN, acknowledge_link=long))
+    (alert,) = data_of(message)["alerts"]
+    assert alert["links"]["acknowledge"] is None
+    assert f"Take it on: {long}" in message.lines
 
 
 def test_a_missing_number_is_said_in_words() -> None:
@@ -178,7 +318,15 @@ def test_any_text_gives_a_body_under_the_limit_without_control_characters(
         unit=text,
         evidence={value: value for value in texts},
     )
-    message = opened(setup, each)
+    known = replace(
+        KNOWN,
+        baseline=text,
+        quality=text,
+        action=text,
+        command=text,
+        changed=(Changed(text, text, text, text, NOW),) * 20,
+    )
+    message = opened(setup, each, context=known)
     body = encode_body(message.body)
     assert len(body) < MAXIMUM_BODY_BYTES
     for shown in (message.title, *message.lines, body.decode()):
