@@ -35,7 +35,8 @@ insert into alert (project_id, fingerprint, rule, model, state, data_state, seve
          case when i % 3 = 0 then 'resolved' else 'firing' end, 'ok',
          case when i % 100 = 0 then 'page' else 'notice' end, 'team', 'investigate', 1,
          timestamptz '2026-01-01 00:00Z' + i * interval '1 minute',
-         '{"labels": {}, "last_reading": null, "last_judged": null}', 1
+         '{"labels": {}, "last_reading": null, "last_judged": null, "pending_since": null,
+           "breaches": 0, "clears": 0, "version": 1, "resolved_by": null, "comment": null}', 1
   from generate_series(1, 6000) i;
 analyze;
 """

@@ -10,17 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from monitor.records import LIVE_LEG
-from monitor.reports.alerts import Finding, open_of_model, read_finding
+from monitor.reports.alert_sends import SendLine, sends_of
+from monitor.reports.alerts import FIRING_STATES, Finding, open_of_model, read_finding
 from monitor.reports.database import reading
 from monitor.reports.measurements import REPLAYS, Filter, MeasurementRow, read_measurements
-from monitor.store.tables import (
-    alert_transition,
-    baseline,
-    delivery,
-    delivery_attempt,
-    model,
-    segment,
-)
+from monitor.reports.response_actions import ActionLine, actions_of
+from monitor.store.tables import alert_transition, baseline, model, segment
 from monitor.windows import Window
 
 BEFORE, AFTER = timedelta(days=14), timedelta(days=14)
@@ -31,9 +26,9 @@ MAX_EVENTS = 100
 
 @dataclass(frozen=True)
 class Event:
-    """One line of an alert's timeline: a transition, an acknowledgement or an attempt to deliver.
+    """One line of an alert's timeline: a transition, a deed, an action or an attempt to deliver.
 
-    `kind` is transition, delivery or attempt; `by` and `comment` are a person's words.
+    `kind` is transition, delivery, attempt or action; `by` and `comment` are a person's words.
     """
 
     at: datetime
@@ -45,16 +40,29 @@ class Event:
 
 @dataclass(frozen=True)
 class AlertDetail:
-    """One alert with its surroundings. `series` is what the rule looked at, oldest window first."""
+    """One alert with its surroundings. `series` is what the rule looked at, oldest window first.
+
+    `sends` are the newest messages owed for it, `actions` what was asked of deployment systems.
+    """
 
     finding: Finding
     model_id: int | None
     series: tuple[MeasurementRow, ...]
     timeline: tuple[Event, ...]
     fired_in_30_days: int
-    deliveries_waiting: int
-    deliveries_dead: int
+    sends: tuple[SendLine, ...]
+    actions: tuple[ActionLine, ...]
     others: tuple[Finding, ...]
+
+    @property
+    def deliveries_waiting(self) -> int:
+        """Messages about it that are still to be sent."""
+        return sum(each.state == "waiting" for each in self.sends)
+
+    @property
+    def deliveries_dead(self) -> int:
+        """Messages about it that were given up."""
+        return sum(each.state == "dead" for each in self.sends)
 
 
 def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
@@ -62,15 +70,16 @@ def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
     with reading(engine, project_id) as connection:
         found = read_finding(connection, project_id, alert_id)
         model_id = _model_id(connection, project_id, found.model)
-        states = _delivery_states(connection, project_id, alert_id)
+        sends = sends_of(connection, project_id, alert_id)
+        actions = actions_of(connection, project_id, alert_id)
         return AlertDetail(
             finding=found,
             model_id=model_id,
             series=_series(connection, project_id, model_id, found),
-            timeline=_timeline(connection, project_id, alert_id),
+            timeline=_timeline(_transitions(connection, project_id, alert_id), sends, actions),
             fired_in_30_days=_fired(connection, project_id, found),
-            deliveries_waiting=states.get("waiting", 0),
-            deliveries_dead=states.get("dead", 0),
+            sends=sends,
+            actions=actions,
             others=open_of_model(connection, project_id, found.model, alert_id),
         )
 
@@ -153,12 +162,36 @@ def _series(
     return tuple(reversed(rows))
 
 
-def _timeline(connection: Connection, project_id: int, alert_id: int) -> tuple[Event, ...]:
-    events = [
-        *_transitions(connection, project_id, alert_id),
-        *_deliveries(connection, project_id, alert_id),
-    ]
+def _timeline(
+    transitions: list[Event], sends: tuple[SendLine, ...], actions: tuple[ActionLine, ...]
+) -> tuple[Event, ...]:
+    events = [*transitions, *_of_sends(sends), *_of_actions(actions)]
     return tuple(sorted(events, key=lambda event: event.at, reverse=True)[:MAX_EVENTS])
+
+
+def _of_sends(sends: tuple[SendLine, ...]) -> list[Event]:
+    """Messages owed for the alert, and every attempt to send them."""
+    events = []
+    for each in sends:
+        owed = f"{each.event} owed to {each.receiver}: {each.state}"
+        events.append(Event(each.created_at, "delivery", owed))
+        for tried in each.attempts:
+            told = f"attempt {tried.number} to {each.receiver}: {tried.outcome} {tried.detail}"
+            events.append(Event(tried.at, "attempt", told.strip()))
+    return events
+
+
+def _of_actions(actions: tuple[ActionLine, ...]) -> list[Event]:
+    """What was asked of deployment systems, and what they answered."""
+    events = []
+    for each in actions:
+        asked = f"{each.title} {'refused' if each.state == 'refused' else 'asked for'}"
+        events.append(Event(each.requested_at, "action", asked, each.requested_by, each.reason))
+        if each.outcome_at is not None:
+            done = f"{each.title}: {each.outcome or each.state}"
+            by, detail = each.outcome_by, each.outcome_detail
+            events.append(Event(each.outcome_at, "action", done, by, detail))
+    return events
 
 
 def _transitions(connection: Connection, project_id: int, alert_id: int) -> list[Event]:
@@ -177,43 +210,6 @@ def _transitions(connection: Connection, project_id: int, alert_id: int) -> list
     return found
 
 
-def _is_about(alert_id: int) -> sa.ColumnElement[bool]:
-    return sa.literal(alert_id, sa.BigInteger) == sa.any_(delivery.c.alert_ids)
-
-
-def _deliveries(connection: Connection, project_id: int, alert_id: int) -> list[Event]:
-    """Messages owed for the alert, and every attempt to send them."""
-    owed = (
-        sa.select(delivery)
-        .where(delivery.c.project_id == project_id, _is_about(alert_id))
-        .order_by(delivery.c.id.desc())
-        .limit(MAX_EVENTS)
-    )
-    rows = list(connection.execute(owed))
-    receivers = {row.id: row.receiver for row in rows}
-    tried = sa.select(delivery_attempt).where(
-        delivery_attempt.c.project_id == project_id,
-        delivery_attempt.c.delivery_id.in_(sorted(receivers)),
-    )
-    events = [
-        Event(row.created_at, "delivery", f"{row.event_type} owed to {row.receiver}: {row.state}")
-        for row in rows
-    ]
-    for row in connection.execute(tried.order_by(delivery_attempt.c.id.desc()).limit(MAX_EVENTS)):
-        told = f"attempt {row.attempt} to {receivers[row.delivery_id]}: {row.outcome} {row.detail}"
-        events.append(Event(row.at, "attempt", told.strip()))
-    return events
-
-
-def _delivery_states(connection: Connection, project_id: int, alert_id: int) -> dict[str, int]:
-    query = (
-        sa.select(delivery.c.state, sa.func.count())
-        .where(delivery.c.project_id == project_id, _is_about(alert_id))
-        .group_by(delivery.c.state)
-    )
-    return {row[0]: int(row[1]) for row in connection.execute(query)}
-
-
 def _fired(connection: Connection, project_id: int, found: Finding) -> int:
     """How often the alert fired in the 30 days up to its newest judged window."""
     until = found.judged.at if found.judged is not None else found.since
@@ -221,7 +217,7 @@ def _fired(connection: Connection, project_id: int, found: Finding) -> int:
         alert_transition.c.project_id == project_id,
         alert_transition.c.alert_id == found.id,
         alert_transition.c.to_state == "firing",
-        alert_transition.c.from_state != "firing",
+        alert_transition.c.from_state.not_in(FIRING_STATES),
         alert_transition.c.at > until - HISTORY,
     )
     return int(connection.scalar(query) or 0)

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
-from alerts.codec import reading_from_json
 from alerts.config import AlertConfig
-from alerts.model import AlertState, Reading, Severity
+from alerts.model import Alert, AlertState, Reading, Severity, Standing, Told
 from alerts.rules import Rule
+from alerts.silences import Silence
 from alerts.summaries import summary_of
 from monitor.errors import UnknownSubject
 from monitor.reports.database import projects, reading
 from monitor.reports.paging import PAGE_SIZE, Page, fetch_page
 from monitor.reports.rules import configs_of
+from monitor.reports.silences import holding, silences_now
+from monitor.store.alert_rows import alert_from_row
 from monitor.store.tables import alert
 
-OPEN_STATES = (AlertState.FIRING.value, AlertState.PENDING.value)
+FIRING_STATES = (AlertState.FIRING.value, AlertState.RECOVERING.value)
+OPEN_STATES = (*FIRING_STATES, AlertState.PENDING.value)
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Finding:
-    """One alert on one line. `judged` is the newest window that was a breach or clear."""
+    """One alert on one line. `judged` is the newest window that was a breach or clear.
+
+    `told` says what each receiver was last told, `silences` which ones keep it quiet now.
+    """
 
     id: int
     fingerprint: str
@@ -64,11 +70,24 @@ class Finding:
     judged: Judged | None
     rule: Rule | None
     sentence: str
+    standing: str = Standing.NEW.value
+    noticed_at: datetime | None = None
+    snoozed_until: datetime | None = None
+    archived_by: str | None = None
+    comment: str | None = None
+    told: Mapping[str, Told] = field(default_factory=dict)
+    silences: tuple[Silence, ...] = ()
+    config_version: int = 0
 
     @property
     def is_open(self) -> bool:
-        """Pending or firing."""
+        """Pending, firing or recovering."""
         return self.state in OPEN_STATES
+
+    @property
+    def response_name(self) -> str | None:
+        """The defined response that the rule names, None for a bare action."""
+        return self.rule.response_name if self.rule is not None else None
 
     @property
     def threshold(self) -> str:
@@ -84,12 +103,16 @@ class FindingFilter:
     severities: tuple[str, ...] = ()
     model: str | None = None
     column: str | None = None
+    rule: str | None = None
+    owner: str | None = None
+    standings: tuple[str, ...] = ()
 
 
 def findings(
     engine: Engine, project_id: int, wanted: FindingFilter, number: int, size: int = PAGE_SIZE
 ) -> Page[Finding]:
-    """One page of alerts: most severe first, unacknowledged before acknowledged, newest first."""
+    """One page of alerts: most severe first, firing before the rest, unacknowledged before
+    acknowledged, newest first."""
     query = _ordered(_matching(project_id, wanted))
     with reading(engine, project_id) as connection:
         page = fetch_page(connection, query, number, lambda row: row, size)
@@ -144,8 +167,11 @@ def _matching(project_id: int, wanted: FindingFilter) -> sa.Select[Any]:
         query = query.where(alert.c.state.in_(wanted.states))
     if wanted.severities:
         query = query.where(alert.c.severity.in_(wanted.severities))
-    if wanted.model is not None:
-        query = query.where(alert.c.model == wanted.model)
+    if wanted.standings:
+        query = query.where(alert.c.standing.in_(wanted.standings))
+    for name in ("model", "rule", "owner"):
+        if (value := getattr(wanted, name)) is not None:
+            query = query.where(alert.c[name] == value)
     if wanted.column is not None:
         query = query.where(alert.c.body["labels"]["column"].astext == wanted.column)
     return query
@@ -155,7 +181,7 @@ def _ordered(query: sa.Select[Any]) -> sa.Select[Any]:
     severity = sa.case(
         {each.value: each.rank for each in Severity}, value=alert.c.severity, else_=9
     )
-    firing = sa.case((alert.c.state == AlertState.FIRING.value, 0), else_=1)
+    firing = sa.case((alert.c.state.in_(FIRING_STATES), 0), else_=1)
     return query.order_by(
         severity, firing, alert.c.acknowledged_at.is_not(None), alert.c.since.desc(), alert.c.id
     )
@@ -165,14 +191,15 @@ def _findings(
     connection: Connection, project_id: int, rows: tuple[Any, ...]
 ) -> tuple[Finding, ...]:
     configs = configs_of(connection, project_id, {row.config_version for row in rows})
-    return tuple(_finding(row, configs.get(row.config_version)) for row in rows)
+    silences = silences_now(connection, project_id) if rows else ()
+    return tuple(_finding(row, configs.get(row.config_version), silences) for row in rows)
 
 
-def _finding(row: Any, config: AlertConfig | None) -> Finding:
+def _finding(row: Any, config: AlertConfig | None, silences: tuple[Silence, ...]) -> Finding:
+    one = alert_from_row(row)
     rule = config.rule(row.rule) if config is not None else None
-    labels = dict(row.body["labels"])
-    kept = row.body["last_judged"] or row.body["last_reading"]
-    judged = reading_from_json(kept) if kept else None
+    labels = dict(one.labels)
+    judged = one.last_judged or one.last_reading
     return Finding(
         id=row.id,
         fingerprint=row.fingerprint,
@@ -196,7 +223,20 @@ def _finding(row: Any, config: AlertConfig | None) -> Finding:
         sentence=summary_of(rule, labels, judged)
         if rule is not None and rule.summary
         else plain_sentence(row.rule, labels),
+        standing=one.standing.value,
+        noticed_at=one.noticed_at,
+        snoozed_until=one.snoozed_until,
+        archived_by=one.archive.by if one.archive is not None else None,
+        comment=one.comment,
+        told=_told_now(one),
+        silences=holding(silences, one, rule) if one.is_open else (),
+        config_version=row.config_version,
     )
+
+
+def _told_now(one: Alert) -> dict[str, Told]:
+    """What receivers know of the present episode; before that of nothing else."""
+    return {name: told for name, told in one.told.items() if told.episode == one.episode}
 
 
 def _judged(kept: Reading) -> Judged:

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
-from monitor.reports.alerts import OPEN_STATES
+from monitor.reports.alerts import FIRING_STATES, OPEN_STATES
 from monitor.reports.database import reading
 from monitor.reports.measurements import IDENTITY, newest_windows
 from monitor.reports.model_activity import Activity, activities
@@ -170,9 +170,10 @@ def _alerts(
     by_model: Counter[tuple[str, str]] = Counter()
     total: Counter[str] = Counter()
     for name, state, severity, acknowledged, count in connection.execute(query):
-        by_model[name, state] += count
-        total[severity if state == "firing" else "pending"] += count
-        if acknowledged and state == "firing":
+        firing = state in FIRING_STATES
+        by_model[name, "firing" if firing else "pending"] += count
+        total[severity if firing else "pending"] += count
+        if acknowledged and firing:
             total["acknowledged"] += count
     known = ("page", "ticket", "notice", "pending", "acknowledged")
     return AlertCounts(**{name: total[name] for name in known}), by_model
