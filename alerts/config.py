@@ -18,11 +18,16 @@ every mistake and its line. The file:
       - name: deployment-contrast
         when: {check: contrast, column: "dist*", leg: [live, batch]}
         value: low                    # value (default), low or high end of the interval
-        above: 0.02                   # or below: X, outside: [A, B], state: [failed, no_data]
+        above: 0.02                   # or below: X, outside: [A, B], state: [failed, no_data],
+                                      # allowed: [A, B] (the whole interval must lie outside),
+                                      # burn: {objective: 0.99, windows: [{long: 1h, short: 5m,
+                                      # factor: 14.4}]}, or, instead of `when`, all_of, any_of and
+                                      # unless: names of rules whose alerts agree `on` labels
         recover_below: 0.015          # while firing, this takes the place of `above`;
                                       # recover_above that of `below`; both those of `outside`
-        for: 2                        # breaching windows in a row until it fires (default 1)
-        keep_firing_for: 1            # clear windows in a row until it is resolved (default 1)
+        for: 2                        # breaching windows in a row until it fires (default 1), or
+                                      # a duration such as 2h
+        keep_firing_for: 1            # clear windows in a row until it is resolved, or a duration
         minimum_n: 100                # a window with fewer rows is not judged (default 0)
         severity: page                # page, ticket or notice
         owner: flight-ml
@@ -33,6 +38,11 @@ every mistake and its line. The file:
         impact: One sentence.         # a page rule needs it
         precondition: One sentence.   # what must hold before the response is carried out
         limit: One sentence.          # how far the response may go
+        supersedes: [other-rule]      # whose alerts on the same subject end when this one fires
+        component: false              # true: part of other rules only, nobody is told of it
+        mute_times: [nights]          # nothing is told then; active_times: only told then
+        late_after: 2h                # without a window for so long, the alert's data is late
+        worse_factor: 2               # so many times further beyond is told anew (default 2)
         about: quality                # distribution, quality, service or data: how it is worded
         summary: "Column {column}: {value:.3f} {unit}"
 
@@ -51,7 +61,7 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from alerts.config_rules import read_rule
+from alerts.config_rules import Names, read_rules
 from alerts.delivery_policy import USUAL_DELIVERY, DeliveryPolicy
 from alerts.errors import AlertConfigError
 from alerts.inhibition import Inhibition
@@ -175,11 +185,11 @@ def _read_top(
     top.finish()
     owner_names = _names(owner_sections)
     receiver_names = _names(receiver_sections)
-    _names(rule_sections)
+    names = Names(owner_names, receiver_names, _names(rule_sections))
     receivers = [_read_receiver(each, channels) for each in receiver_sections]
     owners = [_read_owner(each, receiver_names) for each in owner_sections]
-    rules = [read_rule(each, owner_names, receiver_names) for each in rule_sections]
-    return AlertConfig(_present(owners), _present(receivers), _present(rules))
+    rules = read_rules(rule_sections, names)
+    return AlertConfig(_present(owners), _present(receivers), tuple(rules))
 
 
 Item = TypeVar("Item")

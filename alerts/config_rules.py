@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TypeVar
 
 import yaml
 
-from alerts.model import LABEL_NAME, ReadingState, ResponseAction, Severity
-from alerts.rules import Bounds, Matcher, Rule, StateCondition, Subject, ValueSource
+from alerts.conditions.composite import Composite
+from alerts.config_conditions import COMPOSITE, read_condition
+from alerts.durations import duration_of, read_duration
+from alerts.model import LABEL_NAME, ResponseAction, Severity
+from alerts.responses import DefinedResponse
+from alerts.rules import Bounds, Matcher, Rule, Subject, ValueSource
 from alerts.templates import template_mistakes
-from alerts.yaml_source import (
-    Section,
-    describe,
-    did_you_mean,
-    is_null,
-    read_number,
-    read_word,
-    section,
-)
+from alerts.yaml_source import Section, describe, did_you_mean, is_null, read_text, section
 
 USUAL_LABELS = (
     "project",
@@ -37,51 +35,158 @@ USUAL_LABELS = (
     "baseline",
     "label",
 )
-_CONDITIONS = ("above", "below", "outside", "state")
-_NUMBER_KEYS = ("value", "recover_above", "recover_below", "minimum_n")
 _NEAR_A_USUAL_LABEL = 0.8
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_SECOND = timedelta(seconds=1)
 
 Value = TypeVar("Value")
 
 
-def read_rule(each: Section, owners: Sequence[str], receivers: Sequence[str]) -> Rule | None:
+@dataclass(frozen=True)
+class Names:
+    """What rules may refer to: the names that the other sections of the file declare."""
+
+    owners: Sequence[str]
+    receivers: Sequence[str]
+    rules: Sequence[str] = ()
+    times: Sequence[str] = ()
+    responses: Mapping[str, DefinedResponse] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """How long something must last: windows in a row, and a time."""
+
+    windows: int = 1
+    time: timedelta = timedelta(0)
+
+
+def read_rules(sections: Sequence[Section], names: Names) -> list[Rule]:
+    """All rules, with what they say of each other checked; unusable ones are left out, reported."""
+    read = [(each, read_rule(each, names)) for each in sections]
+    composites = {rule.name for _, rule in read if rule and isinstance(rule.condition, Composite)}
+    superseding = {rule.name: rule.supersedes for _, rule in read if rule is not None}
+    for each, rule in read:
+        if rule is None:
+            continue
+        if isinstance(rule.condition, Composite):
+            _check_parts(each, rule.condition, composites)
+        for other in rule.supersedes:
+            if rule.name in superseding.get(other, ()) and other != rule.name:
+                each.complain("supersedes", f"{other!r} supersedes this rule as well; keep one")
+    return [rule for _, rule in read if rule is not None]
+
+
+def read_rule(each: Section, names: Names) -> Rule | None:
     """The rule; None, everything reported, when it can't be used."""
     when = _read_when(each)
-    condition = _read_condition(each)
+    condition = read_condition(each, names.rules)
     severity = _required(
         each, "severity", each.word("severity", Severity), "page, ticket or notice"
     )
-    action = each.word("response", ResponseAction)
-    action = _required(each, "response", action, "name the reaction that is due")
+    response = _read_response(each, names.responses)
     owner = _required(
-        each, "owner", _read_reference(each, "owner", owners), "name who answers for it"
+        each, "owner", _read_reference(each, "owner", names.owners), "name who answers for it"
     )
+    hold, keep = _read_lasting(each, "for"), _read_lasting(each, "keep_firing_for")
     rule = Rule(
         name=each.raw_text("name"),
         when=when,
         condition=condition or Bounds(),
         severity=severity or Severity.NOTICE,
         owner=owner or "",
-        response=action or ResponseAction.INVESTIGATE,
+        response=response.action if response is not None else ResponseAction.INVESTIGATE,
         value=each.word("value", ValueSource) or ValueSource.VALUE,
-        hold=each.whole("for", least=1) or 1,
-        keep_firing_for=each.whole("keep_firing_for", least=1) or 1,
+        hold=hold.windows,
+        keep_firing_for=keep.windows,
         minimum_n=each.whole("minimum_n", least=0) or 0,
-        receiver=_read_reference(each, "receiver", receivers),
-        runbook=each.text("runbook"),
+        receiver=_read_reference(each, "receiver", names.receivers),
+        runbook=each.text("runbook") or (response.runbook if response else None),
         impact=each.text("impact"),
-        precondition=each.text("precondition"),
-        limit=each.text("limit"),
+        precondition=each.text("precondition") or (response.precondition if response else None),
+        limit=each.text("limit") or (response.limit if response else None),
         about=each.word("about", Subject),
         summary=each.text("summary"),
+        hold_time=hold.time,
+        keep_firing_time=keep.time,
+        late_after=read_duration(each, "late_after", least=_SECOND),
+        active_times=_read_names(each, "active_times", names.times, "time interval"),
+        mute_times=_read_names(each, "mute_times", names.times, "time interval"),
+        supersedes=_read_supersedes(each, names.rules),
+        component=each.flag("component") or False,
+        worse_factor=_read_worse_factor(each),
+        response_name=response.name or None if response is not None else None,
+        command=each.text("command") or (response.command if response else None),
     )
     each.finish()
     _check_page(each, rule)
     _check_runbook(each, rule)
     _check_summary(each, rule)
-    complete = None not in (condition, severity, action, owner)
-    return rule if complete else None
+    return rule if None not in (condition, severity, response, owner) else None
+
+
+def _read_response(each: Section, defined: Mapping[str, DefinedResponse]) -> DefinedResponse | None:
+    """The response that is due: a bare action word, without a name, or a defined response."""
+    text = each.text("response", limit=100)
+    if each.get("response") is None:
+        each.missing("response", "name the reaction that is due")
+    if text is None:
+        return None
+    if text in defined:
+        return defined[text]
+    words = [action.value for action in ResponseAction]
+    if text in words:
+        return DefinedResponse("", ResponseAction(text))
+    known = [*words, *defined]
+    hint = did_you_mean(text, known)
+    each.complain("response", f"must be one of {', '.join(known)}; got {text!r}{hint}")
+    return None
+
+
+def _read_lasting(each: Section, name: str) -> Lasting:
+    """A number of windows such as 2, or a duration such as 2h."""
+    node = each.get(name)
+    if node is None:
+        return Lasting()
+    written = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+    if re.fullmatch(r"[-+]?\d*\.?\d*", written):
+        return Lasting(windows=each.whole(name, least=1) or 1)
+    time = duration_of(node, each.at(name), each.problems, least=_SECOND)
+    return Lasting(time=time or timedelta(0))
+
+
+def _read_names(each: Section, name: str, known: Sequence[str], what: str) -> tuple[str, ...]:
+    """Names of things that the file declares elsewhere."""
+    found = each.items(name, lambda node, place: read_text(node, place, each.problems, limit=100))
+    for text in found:
+        if text not in known:
+            each.complain(name, f"no {what} is called {text!r}{did_you_mean(text, known)}")
+    return tuple(dict.fromkeys(text for text in found if text in known))
+
+
+def _read_supersedes(each: Section, rules: Sequence[str]) -> tuple[str, ...]:
+    found = _read_names(each, "supersedes", rules, "rule")
+    mine = each.raw_text("name")
+    if mine in found:
+        each.complain("supersedes", "a rule can't supersede itself")
+    return tuple(name for name in found if name != mine)
+
+
+def _read_worse_factor(each: Section) -> float:
+    factor = each.number("worse_factor")
+    if factor is not None and factor <= 1:
+        each.complain("worse_factor", f"must be above 1, got {factor:g}")
+    return factor or 2.0
+
+
+def _check_parts(each: Section, condition: Composite, composites: set[str]) -> None:
+    for name in condition.parts:
+        if name in composites:
+            each.problems.add(
+                each.node,
+                each.place,
+                f"{name!r} is made of other rules itself; name its parts instead",
+            )
 
 
 def _required(each: Section, name: str, value: Value | None, remedy: str) -> Value | None:
@@ -102,6 +207,8 @@ def _read_reference(each: Section, name: str, known: Sequence[str]) -> str | Non
 
 def _read_when(each: Section) -> tuple[Matcher, ...]:
     node = each.get("when")
+    if any(each.get(name) is not None for name in COMPOSITE):
+        return ()  # whatever stands there is refused with the condition
     if node is None:
         each.missing("when", "say which labels a reading must have, such as {check: drift}")
         return ()
@@ -142,83 +249,12 @@ def _read_pattern(when: Section, name: str, node: yaml.Node) -> str | None:
     return pattern
 
 
-def _read_condition(each: Section) -> Bounds | StateCondition | None:
-    given = [name for name in _CONDITIONS if each.get(name) is not None]
-    recover_above, recover_below = each.number("recover_above"), each.number("recover_below")
-    if len(given) != 1:
-        found = f"got {' and '.join(given)}" if given else "got none"
-        each.problems.add(
-            each.nodes[given[1]] if given else each.node,
-            each.place,
-            f"needs exactly one of {', '.join(_CONDITIONS)}; {found}",
-        )
-        return None
-    if given == ["state"]:
-        return _read_states(each)
-    edges = _read_edges(each, given[0])
-    if edges is None:
-        return None
-    bounds = Bounds(*edges, recover_lower=recover_above, recover_upper=recover_below)
-    _check_recovery(each, bounds)
-    return bounds
-
-
-def _read_edges(each: Section, name: str) -> tuple[float | None, float | None] | None:
-    """(lower, upper); None when they can't be read."""
-    if name != "outside":
-        number = each.number(name)
-        if number is None:
-            return None
-        return (None, number) if name == "above" else (number, None)
-    numbers = each.items(name, lambda node, place: read_number(node, place, each.problems))
-    node = each.get(name)
-    if isinstance(node, yaml.SequenceNode) and len(node.value) != 2:
-        each.complain(name, f"must be two numbers [low, high], got {len(node.value)}")
-    if len(numbers) != 2:
-        return None
-    if numbers[0] >= numbers[1]:
-        each.complain(name, f"the first number must be the lower one, got {numbers}")
-        return None
-    return numbers[0], numbers[1]
-
-
-def _check_recovery(each: Section, bounds: Bounds) -> None:
-    """Recovery thresholds lie on the good side of the threshold they stand in for."""
-    upper, lower = bounds.upper, bounds.lower
-    recover_upper, recover_lower = bounds.recover_upper, bounds.recover_lower
-    if recover_upper is not None:
-        if upper is None:
-            each.complain("recover_below", "belongs to `above` or `outside`; use recover_above")
-        elif recover_upper > upper:
-            each.complain("recover_below", f"{recover_upper:g} must not exceed {upper:g}")
-    if recover_lower is not None:
-        if lower is None:
-            each.complain("recover_above", "belongs to `below` or `outside`; use recover_below")
-        elif recover_lower < lower:
-            each.complain("recover_above", f"{recover_lower:g} must not be under {lower:g}")
-    if recover_upper is not None and recover_lower is not None and recover_lower > recover_upper:
-        each.complain("recover_above", f"{recover_lower:g} exceeds recover_below {recover_upper:g}")
-
-
-def _read_states(each: Section) -> StateCondition | None:
-    for name in _NUMBER_KEYS:
-        if each.get(name) is not None:
-            each.complain(name, "has no meaning beside `state`; remove it")
-    states = each.items(
-        "state", lambda node, place: read_word(node, place, each.problems, ReadingState)
-    )
-    if ReadingState.MEASURED in states:
-        each.complain("state", "measured is the good state; list failed, no_data or too_few")
-        return None
-    return StateCondition(frozenset(states)) if states else None
-
-
 def _check_page(each: Section, rule: Rule) -> None:
     """Who is woken must find what to do and why it matters."""
     if rule.severity is not Severity.PAGE:
         return
     for name in ("runbook", "impact"):
-        if each.get(name) is None:
+        if each.get(name) is None and getattr(rule, name) is None:
             each.missing(name, "a page rule needs it, so that the person woken knows what to do")
 
 
@@ -231,6 +267,8 @@ def _check_runbook(each: Section, rule: Rule) -> None:
 def _check_summary(each: Section, rule: Rule) -> None:
     if rule.summary is None:
         return
-    labels = (*USUAL_LABELS, *(matcher.label for matcher in rule.when))
+    labels = [*USUAL_LABELS, *(matcher.label for matcher in rule.when)]
+    if isinstance(rule.condition, Composite):
+        labels += rule.condition.on
     for mistake in template_mistakes(rule.summary, labels):
         each.complain("summary", mistake)

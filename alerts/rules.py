@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from alerts.conditions.allowed import AllowedRange
+from alerts.conditions.burn import BurnRate, burn_excess, is_burning
+from alerts.conditions.composite import HOLDS, Composite
 from alerts.model import DataState, Labels, Reading, ReadingState, ResponseAction, Severity
 
 
@@ -99,6 +102,9 @@ class StateCondition:
         return "state " + " or ".join(sorted(self.states))
 
 
+Condition = Bounds | StateCondition | AllowedRange | BurnRate | Composite
+
+
 @dataclass(frozen=True)
 class Rule:
     """When a reading is a breach, for how long, how severe, who owns it, which response is due.
@@ -113,7 +119,7 @@ class Rule:
 
     name: str
     when: tuple[Matcher, ...]
-    condition: Bounds | StateCondition
+    condition: Condition
     severity: Severity
     owner: str
     response: ResponseAction
@@ -140,23 +146,56 @@ class Rule:
     command: str | None = None
 
     def matches(self, labels: Labels) -> bool:
-        """Whether every matcher fits."""
+        """Whether every matcher fits. A composite looks at other rules' alerts, at no reading."""
+        if isinstance(self.condition, Composite):
+            return False
         return all(matcher.matches(labels) for matcher in self.when)
+
+    def names(self, label: str, value: str) -> bool:
+        """Whether the rule asks for this very value of a label."""
+        return any(each.label == label and value in each.patterns for each in self.when)
+
+    @property
+    def compared(self) -> str:
+        """What is held against the condition, in one word."""
+        condition = self.condition
+        if isinstance(condition, Bounds):
+            return self.value.value
+        return {
+            StateCondition: "state",
+            AllowedRange: "interval",
+            BurnRate: "burn_rate",
+            Composite: "rules",
+        }[type(condition)]
 
 
 def judge(rule: Rule, reading: Reading, *, currently_firing: bool) -> Verdict:
     """Breach, clear or unknown.
 
-    For a bound: a reading that was not measured, holds fewer than `minimum_n` rows or lacks the
-    number the rule compares is unknown. For a condition on the state see `_judge_state`.
+    A reading that was not measured, holds fewer than `minimum_n` rows or lacks the number the rule
+    compares is unknown; for a condition on the state see `_judge_state`. Rules on a burn rate and
+    composites judge the readings that `alerts.judging` makes for them.
     """
-    if isinstance(rule.condition, StateCondition):
-        return _judge_state(rule.condition.states, reading.state)
-    number = compared_number(rule, reading)
-    if number is None or reading.n < rule.minimum_n:
+    condition = rule.condition
+    if isinstance(condition, StateCondition):
+        return _judge_state(condition.states, reading.state)
+    if data_state_of(rule, reading) is not DataState.OK:
         return Verdict.UNKNOWN
-    crossed = rule.condition.is_crossed(number, firing=currently_firing)
-    return Verdict.BREACH if crossed else Verdict.CLEAR
+    return Verdict.BREACH if _is_breached(rule, reading, currently_firing) else Verdict.CLEAR
+
+
+def _is_breached(rule: Rule, reading: Reading, firing: bool) -> bool:
+    condition = rule.condition
+    if isinstance(condition, AllowedRange):
+        return bool(condition.excess(reading))
+    if isinstance(condition, BurnRate):
+        return is_burning(reading)
+    if isinstance(condition, Composite):
+        return reading.value == HOLDS
+    number = compared_number(rule, reading)
+    if number is None or not isinstance(condition, Bounds):
+        raise AssertionError("data_state_of lets through only readings that hold the number")
+    return condition.is_crossed(number, firing=firing)
 
 
 def _judge_state(wanted: frozenset[ReadingState], state: ReadingState) -> Verdict:
@@ -175,6 +214,8 @@ def compared_number(rule: Rule, reading: Reading) -> float | None:
     """The number of the reading that the rule compares; None when it has none."""
     if reading.state is not ReadingState.MEASURED:
         return None
+    if isinstance(rule.condition, BurnRate):
+        return reading.low
     if rule.value is ValueSource.LOW:
         return reading.low
     return reading.high if rule.value is ValueSource.HIGH else reading.value
@@ -184,33 +225,47 @@ def data_state_of(rule: Rule, reading: Reading) -> DataState:
     """Whether this reading could be judged by this rule, and if not, why."""
     if reading.state is not ReadingState.MEASURED:
         return DataState(reading.state.value)
-    if isinstance(rule.condition, StateCondition):
+    if isinstance(rule.condition, StateCondition | Composite):
         return DataState.OK
     if reading.n < rule.minimum_n:
         return DataState.TOO_FEW
+    if isinstance(rule.condition, AllowedRange):
+        return DataState.FAILED if rule.condition.excess(reading) is None else DataState.OK
     return DataState.FAILED if compared_number(rule, reading) is None else DataState.OK
 
 
 def excess_of(rule: Rule, reading: Reading) -> float | None:
     """How far beyond its threshold a breaching reading is, in the unit of the reading, 0 or more.
 
-    At least a tenth of the threshold, so that a value that stands at the threshold does not count
-    as many times worse a moment later. None for conditions without a number.
+    At least a tenth of the threshold (of the width of an allowed range), so that a value that
+    stands at the threshold does not count as many times worse a moment later. None for conditions
+    without a number.
     """
+    condition = rule.condition
+    if isinstance(condition, AllowedRange):
+        excess = condition.excess(reading)
+        return None if excess is None else max(excess, LEAST_EXCESS * _width(condition))
+    if isinstance(condition, BurnRate):
+        excess = burn_excess(reading)
+        factor = float(reading.evidence.get("factor", 0.0))
+        return None if excess is None else max(excess, LEAST_EXCESS * factor)
     number = compared_number(rule, reading)
-    if number is None or not isinstance(rule.condition, Bounds):
+    if number is None or not isinstance(condition, Bounds):
         return None
-    lower, upper = rule.condition.lower, rule.condition.upper
-    beyond = [
-        (distance, abs(edge))
-        for edge, distance in (
-            (upper, number - upper if upper is not None else None),
-            (lower, lower - number if lower is not None else None),
-        )
-        if edge is not None and distance is not None
-    ]
-    distance, edge = max(beyond)
-    return max(distance, LEAST_EXCESS * edge, 0.0)
+    return _beyond(condition, number)
+
+
+def _beyond(bounds: Bounds, number: float) -> float:
+    found = [0.0]
+    if bounds.upper is not None:
+        found.append(max(number - bounds.upper, LEAST_EXCESS * abs(bounds.upper)))
+    if bounds.lower is not None:
+        found.append(max(bounds.lower - number, LEAST_EXCESS * abs(bounds.lower)))
+    return max(found)
+
+
+def _width(condition: AllowedRange) -> float:
+    return condition.upper - condition.lower
 
 
 LEAST_EXCESS = 0.1

@@ -70,7 +70,12 @@ EXPECTED = [
     (30, "rules[1].owner", "did you mean 'flight-ml'?"),
     (31, "rules[1].response", "did you mean 'reduce_traffic'?"),
     (33, "rules[2].when.check", "only stand at the end"),
-    (35, "rules[2]", "exactly one of above, below, outside, state; got above and below"),
+    (
+        35,
+        "rules[2]",
+        "exactly one of above, below, outside, allowed, state, burn, all_of or any_of",
+    ),
+    (35, "rules[2]", "got above and below"),
     (39, "rules[3]", "runbook is missing"),
     (39, "rules[3]", "impact is missing"),
     (42, "rules[3].recover_below", "0.3 must not exceed 0.2"),
@@ -91,9 +96,8 @@ EXPECTED = [
 
 def test_every_mistake_is_reported_at_once_on_its_line() -> None:
     found = mistakes((GOLDEN / "mistakes.yaml").read_text())
-    assert [(line, place) for line, place, _ in sorted(found)] == [
-        (line, place) for line, place, _ in sorted(EXPECTED)
-    ]
+    assert {(line, place) for line, place, _ in found} == {each[:2] for each in EXPECTED}
+    assert len(found) == len(EXPECTED) - 1  # one of them is looked at twice
     for line, place, text in EXPECTED:
         assert any(
             (line, place) == (found_line, found_place) and text in message
