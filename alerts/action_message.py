@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from alerts.actions import ServingDeployment
+from alerts.alert_body import Json
 from alerts.groups import EventType
-from alerts.message_body import Json
 from alerts.messages import Message
 from alerts.model import ResponseAction, Severity
 from alerts.text import clean, moment_text, words

@@ -215,7 +215,7 @@ def report_of(answer: Mapping[str, Any]) -> OutcomeReport:
         mistakes.append(f"former must be an object of at most {MAX_FORMER_BYTES} bytes of JSON")
     if mistakes:
         raise ValueError("; ".join(mistakes))
-    return OutcomeReport(ActionOutcome(outcome), clean(detail or "", MAX_DETAIL), former)
+    return OutcomeReport(ActionOutcome(str(outcome)), clean(detail or "", MAX_DETAIL), former)
 
 
 def _fits(former: Mapping[str, Any]) -> bool:

@@ -6,6 +6,7 @@ InferwatchError
 ├── DatabaseNotReady          Postgres answers, but the schema is missing or of another version
 ├── EmbeddedPostgresError     the embedded server could not be set up, started or stopped
 ├── UnknownSubject            a named project, model, deployment, alert or window does not exist
+├── ActionNotOpen             an outcome for an action that has one, or that was never asked for
 ├── RequestRefused            a whole request body is refused (too large, unreadable, not allowed)
 └── LeaseLost                 another worker took this work over; nothing was written
 """
@@ -58,6 +59,10 @@ class EmbeddedPostgresError(InferwatchError):
 
 class UnknownSubject(InferwatchError):
     """A named project, model, deployment, alert or window does not exist."""
+
+
+class ActionNotOpen(InferwatchError):
+    """An outcome was reported for an action that has another one, or that was never asked for."""
 
 
 class RequestRefused(InferwatchError):
