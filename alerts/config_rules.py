@@ -12,30 +12,14 @@ import yaml
 
 from alerts.conditions.composite import Composite
 from alerts.config_conditions import COMPOSITE, read_condition
+from alerts.config_matchers import USUAL_LABELS, read_matchers, read_names, read_reference, required
 from alerts.durations import duration_of, read_duration
-from alerts.model import LABEL_NAME, ResponseAction, Severity
+from alerts.model import ResponseAction, Severity
 from alerts.responses import DefinedResponse
 from alerts.rules import Bounds, Matcher, Rule, Subject, ValueSource
 from alerts.templates import template_mistakes
-from alerts.yaml_source import Section, describe, did_you_mean, is_null, read_text, section
+from alerts.yaml_source import Section, did_you_mean
 
-USUAL_LABELS = (
-    "project",
-    "model",
-    "check",
-    "method",
-    "column",
-    "segment",
-    "deployment",
-    "deployment_name",
-    "incident",
-    "scope",
-    "leg",
-    "scale",
-    "baseline",
-    "label",
-)
-_NEAR_A_USUAL_LABEL = 0.8
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _SECOND = timedelta(seconds=1)
 
@@ -81,12 +65,10 @@ def read_rule(each: Section, names: Names) -> Rule | None:
     """The rule; None, everything reported, when it can't be used."""
     when = _read_when(each)
     condition = read_condition(each, names.rules)
-    severity = _required(
-        each, "severity", each.word("severity", Severity), "page, ticket or notice"
-    )
+    severity = required(each, "severity", each.word("severity", Severity), "page, ticket or notice")
     response = _read_response(each, names.responses)
-    owner = _required(
-        each, "owner", _read_reference(each, "owner", names.owners), "name who answers for it"
+    owner = required(
+        each, "owner", read_reference(each, "owner", names.owners), "name who answers for it"
     )
     hold, keep = _read_lasting(each, "for"), _read_lasting(each, "keep_firing_for")
     rule = Rule(
@@ -100,7 +82,7 @@ def read_rule(each: Section, names: Names) -> Rule | None:
         hold=hold.windows,
         keep_firing_for=keep.windows,
         minimum_n=each.whole("minimum_n", least=0) or 0,
-        receiver=_read_reference(each, "receiver", names.receivers),
+        receiver=read_reference(each, "receiver", names.receivers),
         runbook=each.text("runbook") or (response.runbook if response else None),
         impact=each.text("impact"),
         precondition=each.text("precondition") or (response.precondition if response else None),
@@ -110,8 +92,8 @@ def read_rule(each: Section, names: Names) -> Rule | None:
         hold_time=hold.time,
         keep_firing_time=keep.time,
         late_after=read_duration(each, "late_after", least=_SECOND),
-        active_times=_read_names(each, "active_times", names.times, "time interval"),
-        mute_times=_read_names(each, "mute_times", names.times, "time interval"),
+        active_times=read_names(each, "active_times", names.times, "time interval"),
+        mute_times=read_names(each, "mute_times", names.times, "time interval"),
         supersedes=_read_supersedes(each, names.rules),
         component=each.flag("component") or False,
         worse_factor=_read_worse_factor(each),
@@ -155,17 +137,8 @@ def _read_lasting(each: Section, name: str) -> Lasting:
     return Lasting(time=time or timedelta(0))
 
 
-def _read_names(each: Section, name: str, known: Sequence[str], what: str) -> tuple[str, ...]:
-    """Names of things that the file declares elsewhere."""
-    found = each.items(name, lambda node, place: read_text(node, place, each.problems, limit=100))
-    for text in found:
-        if text not in known:
-            each.complain(name, f"no {what} is called {text!r}{did_you_mean(text, known)}")
-    return tuple(dict.fromkeys(text for text in found if text in known))
-
-
 def _read_supersedes(each: Section, rules: Sequence[str]) -> tuple[str, ...]:
-    found = _read_names(each, "supersedes", rules, "rule")
+    found = read_names(each, "supersedes", rules, "rule")
     mine = each.raw_text("name")
     if mine in found:
         each.complain("supersedes", "a rule can't supersede itself")
@@ -189,22 +162,6 @@ def _check_parts(each: Section, condition: Composite, composites: set[str]) -> N
             )
 
 
-def _required(each: Section, name: str, value: Value | None, remedy: str) -> Value | None:
-    """The value; an absent key is reported, a wrong one was reported when it was read."""
-    if each.get(name) is None:
-        each.missing(name, remedy)
-    return value
-
-
-def _read_reference(each: Section, name: str, known: Sequence[str]) -> str | None:
-    """The name of something declared elsewhere in the file."""
-    text = each.text(name, limit=100)
-    if text is not None and text not in known:
-        each.complain(name, f"no {name} is called {text!r}{did_you_mean(text, known)}")
-        return None
-    return text
-
-
 def _read_when(each: Section) -> tuple[Matcher, ...]:
     node = each.get("when")
     if any(each.get(name) is not None for name in COMPOSITE):
@@ -212,41 +169,7 @@ def _read_when(each: Section) -> tuple[Matcher, ...]:
     if node is None:
         each.missing("when", "say which labels a reading must have, such as {check: drift}")
         return ()
-    when = section(node, each.at("when"), each.problems)
-    if when is None:
-        return ()
-    if not when.nodes:
-        each.complain("when", "must name at least one label")
-    matchers = (_read_matcher(when, name, value) for name, value in when.nodes.items())
-    return tuple(matcher for matcher in matchers if matcher is not None)
-
-
-def _read_matcher(when: Section, name: str, node: yaml.Node) -> Matcher | None:
-    if not LABEL_NAME.fullmatch(name):
-        when.complain(name, f"label {name!r} must be a lower-case word")
-        return None
-    if name not in USUAL_LABELS:
-        hint = did_you_mean(name, USUAL_LABELS, cutoff=_NEAR_A_USUAL_LABEL)
-        if hint:
-            when.complain(name, f"no reading has the label {name!r}{hint}")
-    nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
-    patterns = [_read_pattern(when, name, each) for each in nodes]
-    if not patterns:
-        when.complain(name, "lists no value")
-    return Matcher(name, tuple(pattern for pattern in patterns if pattern is not None))
-
-
-def _read_pattern(when: Section, name: str, node: yaml.Node) -> str | None:
-    if not isinstance(node, yaml.ScalarNode) or is_null(node):
-        when.problems.add(
-            node, when.at(name), f"must be text or a list of texts, got {describe(node)}"
-        )
-        return None
-    pattern = str(node.value)
-    if "*" in pattern[:-1]:
-        when.problems.add(node, when.at(name), f"{pattern!r}: `*` may only stand at the end")
-        return None
-    return pattern
+    return read_matchers(each, "when", USUAL_LABELS) or ()
 
 
 def _check_page(each: Section, rule: Rule) -> None:
