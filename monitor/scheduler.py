@@ -34,6 +34,7 @@ from monitor.store.engine import Role, transaction
 log = logging.getLogger("inferwatch.scheduler")
 
 JOBS_SECONDS, DELIVER_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 2, 15, 3600
+CONDITIONS_SECONDS = 60
 
 
 def worker_name() -> str:
@@ -61,6 +62,7 @@ class Worker:
             ("house", HOUSE_SECONDS, self.keep_house),
             ("beat", BEAT_SECONDS, self.say_alive),
             ("jobs", JOBS_SECONDS, self.run_jobs),
+            ("conditions", CONDITIONS_SECONDS, self.look_at_conditions),
             ("deliver", DELIVER_SECONDS, self.deliver_due),
         ):
             made.add_job(
@@ -78,6 +80,10 @@ class Worker:
     def run_jobs(self) -> None:
         """Everything that is due."""
         self.runner.catch_up()
+
+    def look_at_conditions(self) -> None:
+        """Ages, backlogs and late data, also while a long job runs."""
+        self.runner.look_at_conditions()
 
     def deliver_due(self) -> None:
         """What is owed now: planned from the state of alerts, then sent."""

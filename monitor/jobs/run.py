@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
 from monitor.jobs.base import JobContext, JobReport
+from monitor.jobs.conditions.look import look_at_conditions
 from monitor.jobs.deliver import deliver
 from monitor.jobs.notify import notify
 from monitor.jobs.registry import JOBS, Job
@@ -63,6 +64,13 @@ class Runner:
             for _, number in self.projects()
         )
 
+    def look_at_conditions(self) -> int:
+        """Judge what rules ask about the system itself; how many alerts changed."""
+        return sum(
+            look_at_conditions(self.engine, number, name, list(self.models(number)), self.clock())
+            for name, number in self.projects()
+        )
+
     def _exhaust(
         self, job: str, run: Job, name: str, model: ModelContext, progress: Progress | None
     ) -> int:
@@ -78,10 +86,15 @@ class Runner:
     def catch_up(
         self, jobs: Collection[str] | None = None, progress: Progress | None = None
     ) -> int:
-        """Tick until a whole tick finds nothing to do; how many windows were done."""
+        """Tick until a whole tick finds nothing to do; how many windows were done.
+
+        Conditions are looked at when all is done, so that a backlog is none while it is worked off.
+        """
         total = 0
         while done := self.tick(jobs, progress):
             total += done
+        if jobs is None and self.look_at_conditions():
+            self.notify_due()
         return total
 
     def deliver_due(self) -> int:
