@@ -16,13 +16,8 @@ from typing import Any
 
 from alerts.config import AlertConfig
 from alerts.model import Alert, ResponseAction
-from alerts.responses import DAY, AutomaticAction, DefinedResponse
+from alerts.responses import DAY, MOVES_TRAFFIC, AutomaticAction, DefinedResponse
 from alerts.text import clean
-
-MOVES_TRAFFIC = frozenset(
-    (ResponseAction.REDUCE_TRAFFIC, ResponseAction.ROLL_BACK, ResponseAction.FALL_BACK)
-)
-"""These take traffic away from a deployment; the others change nothing that serves."""
 
 MAX_DETAIL, MAX_FORMER_BYTES = 500, 4_000
 

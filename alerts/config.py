@@ -55,12 +55,13 @@ Pure: it opens no file and reads no environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+from alerts.config_responses import read_responses
 from alerts.config_rules import Names, read_rules
 from alerts.delivery_policy import USUAL_DELIVERY, DeliveryPolicy
 from alerts.errors import AlertConfigError
@@ -181,15 +182,36 @@ def _read_top(
             top.missing(name, "give a list")
     owner_sections = top.items("owners", lambda node, place: section(node, place, problems))
     receiver_sections = top.items("receivers", lambda node, place: section(node, place, problems))
+    response_sections = top.items("responses", lambda node, place: section(node, place, problems))
     rule_sections = top.items("rules", lambda node, place: section(node, place, problems))
     top.finish()
     owner_names = _names(owner_sections)
     receiver_names = _names(receiver_sections)
-    names = Names(owner_names, receiver_names, _names(rule_sections))
+    _names(response_sections)
     receivers = [_read_receiver(each, channels) for each in receiver_sections]
     owners = [_read_owner(each, receiver_names) for each in owner_sections]
+    channel_of = {each.raw_text("name"): each.raw_text("channel") for each in receiver_sections}
+    responses = read_responses(response_sections, channel_of, people_of(_present(owners)))
+    names = Names(
+        owner_names,
+        receiver_names,
+        _names(rule_sections),
+        responses={each.name: each for each in responses},
+    )
     rules = read_rules(rule_sections, names)
-    return AlertConfig(_present(owners), _present(receivers), tuple(rules))
+    return AlertConfig(
+        _present(owners), _present(receivers), tuple(rules), responses=tuple(responses)
+    )
+
+
+def people_of(owners: Iterable[Owner]) -> list[str]:
+    """Names of owners, and names and addresses of their people."""
+    names: list[str] = []
+    for owner in owners:
+        names += (owner.name, *owner.people)
+        for person in owner.persons:
+            names += (person.name, *([person.email] if person.email else []))
+    return names
 
 
 Item = TypeVar("Item")

@@ -13,6 +13,10 @@ from alerts.model import ResponseAction
 from alerts.rules import Matcher
 
 DAY = timedelta(days=1)
+MOVES_TRAFFIC = frozenset(
+    (ResponseAction.REDUCE_TRAFFIC, ResponseAction.ROLL_BACK, ResponseAction.FALL_BACK)
+)
+"""These take traffic away from a deployment; the others change nothing that serves."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,13 @@ class AutomaticAction:
     """What may be asked of the deployment system, and its limits.
 
     `receiver` is the receiver that carries actions out. With `dry_run` every request says so and
-    nothing is to be changed. `scope` limits it to alerts of these labels. `to_percent` is the share
-    of traffic that the deployment concerned is to keep; no action may take away more than
-    `at_most_percent` of all traffic. At most `at_most_a_day` in 24 hours, none within `cool_down`
-    of the last one on the same model. `needs_acknowledgement`: a person must take the alert on
-    first. After `expires_after` the former state is asked for again. An outcome must be reported
-    within `outcome_within`.
+    nothing is to be changed; without it every request is a dry run first, and made in earnest when
+    the receiver answered that it can be done. `scope` limits it to alerts of these labels.
+    `to_percent` is the share of traffic that the deployment concerned is to keep; no action may
+    take away more than `at_most_percent` of all traffic. At most `at_most_a_day` of the response in
+    24 hours, none within `cool_down` of the last action on the same model. With
+    `needs_acknowledgement` a person must take the alert on first. After `expires_after` the former
+    state is asked for again. An outcome must be reported within `outcome_within`.
     """
 
     receiver: str
