@@ -5,7 +5,8 @@ kept, nor who is told. What people do to alerts is in `alerts.deeds`.
 
 Promises:
 - The same reading twice changes nothing, nor does one older than the newest judged window. How a
-  time-ordered run of readings is cut into calls makes no difference.
+  time-ordered run of readings is cut into calls makes no difference, composites apart: these are
+  judged after the readings of one call that end together.
 - A window that could not be judged ends nothing and opens nothing; it only sets `data_state`. When
   such a window is measured later (late labels), it still counts, unless a newer one was judged.
 - An alert that was resolved and breaches again opens a new episode.
@@ -15,11 +16,15 @@ Promises:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import groupby
 
+from alerts.conditions.composite import Composite
 from alerts.config import AlertConfig
+from alerts.history import NO_HISTORY, History, Seen
+from alerts.judging import composite_readings, reading_for, redated
 from alerts.model import (
     Alert,
     AlertState,
@@ -35,20 +40,13 @@ from alerts.model import (
 )
 from alerts.rules import Rule, Verdict, data_state_of, excess_of, judge
 from alerts.supersession import Superseded, superseded_by
+from alerts.transitions import transitions_between
 
 REGRESSED_WITHIN = timedelta(days=14)
 """An alert that fires again so soon after it was resolved is one that came back."""
 
 LATE_WINDOWS, LATE_AT_LEAST = 3, timedelta(hours=1)
 """Without a rule's own word, data is late when so many windows' time passed without a new one."""
-
-_DATA_REASONS = {
-    DataState.OK: TransitionReason.DATA_RETURNED,
-    DataState.NO_DATA: TransitionReason.NO_DATA,
-    DataState.TOO_FEW: TransitionReason.TOO_FEW,
-    DataState.FAILED: TransitionReason.FAILED,
-    DataState.LATE: TransitionReason.LATE,
-}
 
 
 @dataclass(frozen=True)
@@ -60,37 +58,72 @@ class StepResult:
 
 
 def step(
-    config: AlertConfig, alerts: Mapping[str, Alert], readings: Iterable[Reading], now: datetime
+    config: AlertConfig,
+    alerts: Mapping[str, Alert],
+    readings: Iterable[Reading],
+    now: datetime,
+    *,
+    history: History = NO_HISTORY,
+    judging: Collection[str] | None = None,
 ) -> StepResult:
     """Judge readings by every rule that matches them, oldest window first.
 
     `alerts` holds the known alerts of the subjects concerned, by fingerprint, resolved ones
-    included; `now` is only written into the transitions and as `noticed_at`.
+    included; `now` is only written into the transitions and as `noticed_at`. `history` knows the
+    readings before these, for burn rates. `judging` names the rules that look at these readings,
+    all by default; composites are judged after the windows that end together.
     """
-    now = require_utc("now", now)
-    changed: dict[str, Alert] = {}
-    transitions: list[Transition] = []
-    overtaken = Superseded(config, alerts, changed)
-    # Rules that supersede others first: what they take over does not open for a moment.
-    rules = sorted(config.rules, key=lambda rule: not rule.supersedes)
-    for reading in sorted(readings, key=lambda each: each.at):
-        for rule in rules:
-            if not rule.matches(reading.labels):
-                continue
-            fingerprint = reading.labels.fingerprint(rule.name)
-            before = changed.get(fingerprint) or alerts.get(fingerprint)
-            after = _take_in(rule, before, reading, fingerprint, overtaken)
-            if after is None or after is before:
-                continue
-            if after.is_firing and not (before is not None and before.is_firing):
-                after = replace(after, noticed_at=now)
-            changed[fingerprint] = after
-            transitions.extend(_between(before, after, reading, now))
-            for other in superseded_by(rule, after, overtaken):
-                ended, closing = end(other, ResolvedReason.SUPERSEDED, reading.at, recorded_at=now)
-                changed[ended.fingerprint] = ended
-                transitions.append(closing)
-    return StepResult(changed, tuple(transitions))
+    work = _Step(config, alerts, require_utc("now", now), Seen(history))
+    rules = [each for each in config.rules if judging is None or each.name in judging]
+    ordered = sorted(readings, key=lambda each: each.at)
+    for _, together in groupby(ordered, key=lambda each: each.at):
+        work.judge_together(rules, list(together))
+    return StepResult(work.changed, tuple(work.transitions))
+
+
+class _Step:
+    """The work of one `step`: the alerts as they were and as they became."""
+
+    def __init__(
+        self, config: AlertConfig, alerts: Mapping[str, Alert], now: datetime, seen: Seen
+    ) -> None:
+        self.changed: dict[str, Alert] = {}
+        self.transitions: list[Transition] = []
+        self._alerts, self._now, self._seen = alerts, now, seen
+        self._composites = [each for each in config.rules if isinstance(each.condition, Composite)]
+        self._overtaken = Superseded(config, alerts, self.changed)
+
+    def judge_together(self, rules: Sequence[Rule], readings: Sequence[Reading]) -> None:
+        """Judge readings of one end of window, then the composites they are parts of."""
+        matched: dict[str, list[Reading]] = {}
+        for reading in readings:
+            self._seen.add(reading)
+            for rule in rules:
+                if rule.matches(reading.labels):
+                    matched.setdefault(rule.name, []).append(reading)
+                    self._take(rule, reading_for(rule, reading, self._seen))
+        for rule in self._composites:
+            for reading in composite_readings(rule, matched, self._overtaken.current):
+                self._take(rule, reading)
+
+    def _take(self, rule: Rule, reading: Reading) -> None:
+        fingerprint = reading.labels.fingerprint(rule.name)
+        before = self.changed.get(fingerprint) or self._alerts.get(fingerprint)
+        if isinstance(rule.condition, Composite):
+            reading = redated(before, reading)
+        after = _take_in(rule, before, reading, fingerprint, self._overtaken)
+        if after is None or after is before:
+            return
+        if after.is_firing and not (before is not None and before.is_firing):
+            after = replace(after, noticed_at=self._now)
+        self.changed[fingerprint] = after
+        self.transitions.extend(transitions_between(before, after, reading, self._now))
+        for other in superseded_by(rule, after, self._overtaken):
+            ended, closing = end(
+                other, ResolvedReason.SUPERSEDED, reading.at, recorded_at=self._now
+            )
+            self.changed[ended.fingerprint] = ended
+            self.transitions.append(closing)
 
 
 def _take_in(
@@ -106,7 +139,7 @@ def _take_in(
         if verdict is not Verdict.BREACH:
             return None
         alert = Alert(fingerprint=fingerprint, rule=rule.name, labels=reading.labels)
-    if not _is_news(alert, reading, verdict):
+    if not _is_news(rule, alert, reading, verdict):
         return alert
     if verdict is not Verdict.UNKNOWN:
         alert = _after_verdict(rule, alert, reading, verdict)
@@ -115,10 +148,17 @@ def _take_in(
     return replace(alert, version=alert.version + 1)
 
 
-def _is_news(alert: Alert, reading: Reading, verdict: Verdict) -> bool:
-    """A judged window must be newer than the last judged one, another newer than any."""
+def _is_news(rule: Rule, alert: Alert, reading: Reading, verdict: Verdict) -> bool:
+    """A judged window must be newer than the last judged one, another newer than any.
+
+    A composite may change its mind about a moment: not all of its parts are judged at once.
+    """
     newest = alert.last_reading if verdict is Verdict.UNKNOWN else alert.last_judged
-    return newest is None or reading.at > newest.at
+    if newest is None or reading.at > newest.at:
+        return True
+    if not isinstance(rule.condition, Composite):
+        return False
+    return reading.at == newest.at and reading.value != newest.value
 
 
 def _after_verdict(rule: Rule, alert: Alert, reading: Reading, verdict: Verdict) -> Alert:
@@ -224,61 +264,6 @@ def _resolved(alert: Alert, reason: ResolvedReason, at: datetime) -> Alert:
         resolved_reason=reason,
         snoozed_until=None,
     )
-
-
-def _between(
-    before: Alert | None, after: Alert, reading: Reading, now: datetime
-) -> list[Transition]:
-    """What changed, in the order state, standing, data; data only while the alert is open."""
-    from_state = before.state if before is not None else AlertState.OK
-    reasons: list[TransitionReason | ResolvedReason] = []
-    if from_state is not after.state:
-        reasons.append(_reason(from_state, after))
-    same = before is not None and before.episode == after.episode
-    if after.standing is not (before.standing if same and before is not None else Standing.NEW):
-        if after.standing is Standing.ESCALATING:
-            reasons.append(TransitionReason.GOT_WORSE)
-        elif after.standing is Standing.REGRESSED:
-            reasons.append(TransitionReason.REGRESSED)
-    elif after.standing is Standing.ESCALATING and before and after.excess != before.excess:
-        reasons.append(TransitionReason.GOT_WORSE)
-    known = before.data_state if before is not None else DataState.OK
-    if after.is_open and after.data_state is not known:
-        reasons.append(_DATA_REASONS[after.data_state])
-    since = after.pending_since or (before.pending_since if before is not None else None)
-    made = []
-    for reason in reasons:
-        made.append(
-            Transition(
-                fingerprint=after.fingerprint,
-                rule=after.rule,
-                episode=after.episode,
-                from_state=from_state,
-                to_state=after.state,
-                reason=reason,
-                at=reading.at,
-                recorded_at=now,
-                since=since,
-                reading=reading,
-            )
-        )
-        from_state = after.state
-    return made
-
-
-def _reason(from_state: AlertState, after: Alert) -> TransitionReason | ResolvedReason:
-    if after.state is AlertState.PENDING:
-        return TransitionReason.BREACH_BEGAN
-    if after.state is AlertState.RECOVERING:
-        return TransitionReason.CLEAR_BEGAN
-    if after.state is AlertState.FIRING:
-        came_back = from_state is AlertState.RECOVERING
-        return TransitionReason.BREACH_RETURNED if came_back else TransitionReason.BREACH_HELD
-    if after.state is AlertState.OK:
-        return TransitionReason.BREACH_PASSED
-    if after.resolved_reason is None:
-        raise AssertionError("a resolved alert has a reason: _resolved is the only way there")
-    return after.resolved_reason
 
 
 def mark_late(config: AlertConfig, alerts: Mapping[str, Alert], now: datetime) -> StepResult:

@@ -1,0 +1,64 @@
+"""The readings that rules are judged by where these are not simply what was measured.
+
+Pure. A rule on a burn rate is judged by what its base windows say together, a composite by the
+alerts of its parts; both become readings, kept and told like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from alerts.conditions.burn import BurnRate, burn_reading
+from alerts.conditions.composite import Composite, composite_reading
+from alerts.history import History
+from alerts.model import Alert, Labels, Reading
+from alerts.rules import Rule
+
+
+def reading_for(rule: Rule, reading: Reading, history: History) -> Reading:
+    """The reading that a rule judges when this one was measured."""
+    condition = rule.condition
+    if not isinstance(condition, BurnRate):
+        return reading
+    after = reading.at - condition.longest
+    earlier = [
+        each
+        for each in history.readings(reading.labels, after, reading.at)
+        if each.at != reading.at
+    ]
+    return burn_reading(condition, reading, earlier)
+
+
+def composite_readings(
+    rule: Rule, matched: Mapping[str, Sequence[Reading]], current: Callable[[], Sequence[Alert]]
+) -> Iterator[Reading]:
+    """What a composite says of every subject of which one of its parts judged a reading.
+
+    `matched` gives the readings of one end of window by the name of the rule that judged them,
+    `current` the alerts as they are after that.
+    """
+    condition = rule.condition
+    if not isinstance(condition, Composite):
+        return
+    causes: dict[Labels, Reading] = {}
+    for part in condition.parts:
+        for reading in matched.get(part, ()):
+            subject = condition.subject(reading.labels)
+            if subject is not None:
+                causes.setdefault(subject, reading)
+    if not causes:
+        return
+    parts = [each for each in current() if each.rule in condition.parts]
+    for subject, cause in causes.items():
+        yield composite_reading(condition, subject, cause, parts)
+
+
+def redated(alert: Alert | None, reading: Reading) -> Reading:
+    """A composite's reading, no older than what the composite was judged by before.
+
+    Its parts look at windows of different lengths, and labels come late: a part that changes its
+    mind about an old window changes what holds now.
+    """
+    newest = alert.last_judged if alert is not None else None
+    return reading if newest is None or newest.at <= reading.at else replace(reading, at=newest.at)
