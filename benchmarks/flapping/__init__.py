@@ -1,0 +1,1 @@
+"""Flapping inputs through our alerts and through a real Alertmanager, side by side."""
