@@ -67,6 +67,7 @@ class SendFailure(StrEnum):
     RATE_LIMITED = "rate_limited"
     RECEIVER_GONE = "receiver_gone"
     REFUSED = "refused"  # a client error: the receiver does not want this message
+    CHANNEL_ERROR = "channel_error"  # a fault of the program: the message could not be made
     RECEIVER_ERROR = "receiver_error"  # a server error, or an answer that can't be understood
 
 

@@ -16,6 +16,7 @@ _PAGE_HEAD = tuple(timedelta(seconds=each) for each in (0, 2, 5, 10, 20, 40, 90,
 _USUAL_HEAD = (timedelta(0), timedelta(seconds=5), timedelta(minutes=5))
 _JITTER = 0.1
 GIVE_UP_AFTER = timedelta(hours=120)
+_SOONEST = timedelta(seconds=1)
 
 
 class Chance(Protocol):
@@ -54,3 +55,16 @@ def next_attempt(
         wait = max(wait, retry_after)
     due = now + wait
     return due if due - first_at <= GIVE_UP_AFTER else None
+
+
+def next_in_schedule(severity: Severity, first_at: datetime, now: datetime) -> datetime:
+    """When a message that was never tried itself would be tried next, by its age alone.
+
+    For messages that wait behind another one of their group. Never before a second from `now`.
+    """
+    moment = first_at
+    for wait in waits(severity):
+        moment += wait
+        if moment >= now + _SOONEST:
+            return moment
+    return now + _TAIL[-1]

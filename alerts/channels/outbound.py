@@ -175,7 +175,12 @@ class GuardedTransport(httpx.BaseTransport):
 
     def __init__(self, backend: GuardedBackend, tls: ssl.SSLContext) -> None:
         self._pool = httpcore.ConnectionPool(
-            ssl_context=tls, network_backend=backend, max_keepalive_connections=0, retries=0
+            ssl_context=tls,
+            network_backend=backend,
+            # Without a limit here: slow receivers would take up all connections otherwise.
+            max_connections=None,
+            max_keepalive_connections=0,
+            retries=0,
         )
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

@@ -124,6 +124,7 @@ def upgrade() -> None:
     op.create_index('ix_alert_unsettled', 'alert', ['project_id'], unique=False, postgresql_where=sa.text('not settled'))
     op.add_column('delivery', sa.Column('group_key', sa.Text(), server_default=sa.text("''"), nullable=False))
     op.add_column('delivery', sa.Column('leased_by', sa.Text(), nullable=True))
+    op.add_column('delivery', sa.Column('resent_at', sa.DateTime(timezone=True), nullable=True))
     op.add_column('delivery', sa.Column('fallback_key', sa.Text(), nullable=True))
     op.create_index('ix_delivery_order', 'delivery', ['project_id', 'receiver', 'group_key', 'id'], unique=False, postgresql_where=sa.text("state = 'waiting'"))
     op.create_index('ix_delivery_untold', 'delivery', ['project_id', 'receiver', 'id'], unique=False, postgresql_where=sa.text("state = 'dead' and fallback_key is null"))

@@ -1,27 +1,82 @@
-"""Sends owed messages: claim with a lease, send without a transaction, record the attempt."""
+"""Sends owed messages: claim with a lease, send without a transaction, record the attempt.
+
+`deliver` sends what is due and returns; `monitor.jobs.courier` does it all the time. Both send
+through here.
+"""
 
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 
+from alerts.channels.base import Receipt
 from alerts.channels.outbound import Outbound
 from alerts.channels.registry import open_channel
 from alerts.codec import message_from_json
 from alerts.config import AlertConfig
-from alerts.errors import SendFailed
+from alerts.errors import SendFailed, SendFailure
 from alerts.model import Severity
 from alerts.retry import next_attempt
-from monitor.store.alert_book import rules_in_force
+from monitor.errors import DatabaseUnavailable
+from monitor.jobs.dead_letters import tell_dead
+from monitor.store.alert_book import RulesInForce, rules_in_force
 from monitor.store.engine import Role, transaction
-from monitor.store.outbox import OwedDelivery, claim_deliveries, record_attempt
+from monitor.store.outbox import (
+    LEASE,
+    OwedDelivery,
+    Room,
+    claim_deliveries,
+    record_attempt,
+    wait_behind,
+    wake_receiver,
+)
+from monitor.store.receivers import (
+    disable_receiver,
+    give_up_waiting,
+    hold_receiver,
+    receiver_states,
+)
 
 log = logging.getLogger("inferwatch.deliver")
-CLAIMED_AT_ONCE = 20
+
+NO_RECEIVER, DISABLED = "no_receiver", "receiver_disabled"
+_CLAIM_SPARE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """What sending needs. `public_url` begins the links in messages about deliveries."""
+
+    engine: Engine
+    environment: Mapping[str, str]
+    rng: random.Random
+    clock: Callable[[], datetime]
+    worker: str
+    public_url: str
+    http: Outbound
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """How one attempt went."""
+
+    outcome: str
+    detail: str
+    receipt: Receipt | None = None
+    failure: SendFailed | None = None
+    permanent: bool = field(default=False)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the receiver took the message."""
+        return self.outcome == "sent"
 
 
 def deliver(
@@ -30,62 +85,125 @@ def deliver(
     now: datetime,
     environment: Mapping[str, str],
     rng: random.Random,
+    *,
+    worker: str = "command",
+    public_url: str = "",
 ) -> int:
-    """Try every delivery of a project that is due; how many were sent."""
-    with transaction(engine, project_id, Role.WORKER) as connection:
-        rules = rules_in_force(connection, project_id)
-        owed = claim_deliveries(connection, project_id, now, CLAIMED_AT_ONCE) if rules else []
-    if rules is None or not owed:
-        return 0
-    sent = 0
-    with Outbound() as http:
-        for one in owed:
-            sent += _attempt(engine, project_id, one, rules.config, now, environment, rng, http)
-    return sent
+    """Send everything of a project that is due at `now`; how many messages were taken.
+
+    What fails is tried again by a later call, when its wait is over.
+    """
+    taken = 0
+    with Outbound() as http, ThreadPoolExecutor(Room().total) as pool:
+        sender = Sender(engine, environment, rng, lambda: now, worker, public_url, http)
+        while True:
+            with transaction(engine, project_id, Role.WORKER) as connection:
+                rules = rules_in_force(connection, project_id)
+            owed = claim_due(sender, project_id, Room())
+            tries = [pool.submit(send_one, sender, project_id, one, rules) for one in owed]
+            taken += sum(each.result() for each in tries)
+            if not owed and not tell_dead(engine, project_id, rules, now, public_url):
+                return taken
 
 
-def _attempt(
-    engine: Engine,
+def claim_due(sender: Sender, project_id: int, room: Room) -> list[OwedDelivery]:
+    """What is due and free, claimed for this sender."""
+    with transaction(sender.engine, project_id, Role.WORKER) as connection:
+        return claim_deliveries(connection, project_id, sender.clock(), room, sender.worker)
+
+
+def send_one(
+    sender: Sender, project_id: int, owed: OwedDelivery, rules: RulesInForce | None
+) -> bool:
+    """Try one claimed delivery and record how it went; whether it was taken."""
+    began = time.monotonic()
+    attempt = _try(sender, project_id, owed, rules.config if rules else None)
+    if not attempt.is_sent:
+        log.warning("delivery failed delivery=%s outcome=%s", owed.key, attempt.outcome)
+    while True:
+        try:
+            with transaction(sender.engine, project_id, Role.WORKER) as connection:
+                _record(connection, sender, project_id, owed, attempt)
+            return attempt.is_sent
+        except DatabaseUnavailable:
+            # While the claim lasts nobody else sends it, so it pays to wait for the database.
+            if time.monotonic() - began > (LEASE - _CLAIM_SPARE).total_seconds():
+                raise
+            time.sleep(0.5)
+
+
+def _try(
+    sender: Sender, project_id: int, owed: OwedDelivery, config: AlertConfig | None
+) -> Attempt:
+    receivers = {each.name: each for each in config.receivers} if config is not None else {}
+    if owed.receiver not in receivers:
+        detail = f"the rules have no receiver {owed.receiver!r} any more"
+        return Attempt(NO_RECEIVER, detail, permanent=True)
+    with transaction(sender.engine, project_id, Role.WORKER) as connection:
+        state = receiver_states(connection, project_id).get(owed.receiver)
+    if state is not None and state.disabled_at is not None:
+        detail = f"receiver {owed.receiver} is disabled: {state.reason}"
+        return Attempt(DISABLED, detail, permanent=True)
+    try:
+        channel = open_channel(receivers[owed.receiver], sender.environment)
+        receipt = channel.send(
+            message_from_json(owed.body),
+            delivery_id=owed.key, now=sender.clock(), http=sender.http,
+        )  # fmt: skip
+    except SendFailed as error:
+        return Attempt(error.reason.value, str(error), failure=error, permanent=error.permanent)
+    except Exception as error:
+        # One message that a channel can't make must not keep the others back.
+        log.exception("channel broke delivery=%s receiver=%s", owed.key, owed.receiver)
+        return Attempt(SendFailure.CHANNEL_ERROR.value, type(error).__name__)
+    status = f"status {receipt.status}" if receipt.status is not None else "taken"
+    return Attempt("sent", f"{status} {receipt.answer}".rstrip(), receipt)
+
+
+def _record(
+    connection: Connection, sender: Sender, project_id: int, owed: OwedDelivery, attempt: Attempt
+) -> None:
+    """Write down how it went, and what follows for the receiver and for those who wait."""
+    now = sender.clock()
+    next_due = None if attempt.is_sent or attempt.permanent else _next(owed, now, attempt, sender)
+    held = record_attempt(
+        connection, project_id, owed, outcome=attempt.outcome, detail=attempt.detail, now=now,
+        next_due=next_due,
+    )  # fmt: skip
+    if attempt.is_sent:
+        wake_receiver(connection, project_id, owed.receiver, now)
+    elif attempt.failure is not None:
+        _obey(connection, project_id, owed, attempt.failure, now, next_due)
+    elif attempt.outcome == DISABLED:
+        give_up_waiting(connection, project_id, owed.receiver, now)
+    if held and next_due is not None:
+        wait_behind(connection, project_id, owed, now)
+
+
+def _obey(
+    connection: Connection,
     project_id: int,
     owed: OwedDelivery,
-    config: AlertConfig,
+    failure: SendFailed,
     now: datetime,
-    environment: Mapping[str, str],
-    rng: random.Random,
-    http: Outbound,
-) -> bool:
-    outcome, next_due = "sent", None
-    try:
-        if owed.receiver not in {receiver.name for receiver in config.receivers}:
-            outcome, detail = (
-                "no_receiver",
-                f"the rules have no receiver {owed.receiver!r} any more",
-            )
-        else:
-            channel = open_channel(config.receiver(owed.receiver), environment)
-            message = message_from_json(owed.body)
-            receipt = channel.send(message, delivery_id=owed.key, now=now, http=http)
-            detail = f"status {receipt.status}" if receipt.status is not None else "taken"
-    except SendFailed as error:
-        outcome, detail = error.reason.value, str(error)
-        if not error.permanent:
-            next_due = _next(owed, now, error.retry_after, rng)
-        log.warning("delivery failed delivery=%s outcome=%s", owed.key, outcome)
-    with transaction(engine, project_id, Role.WORKER) as connection:
-        record_attempt(
-            connection, project_id, owed, outcome=outcome, detail=detail, now=now, next_due=next_due
-        )
-    return outcome == "sent"
+    next_due: datetime | None,
+) -> None:
+    """What the receiver asked for holds for all its messages."""
+    if failure.disable_receiver:
+        disable_receiver(connection, project_id, owed.receiver, failure.detail, now)
+        give_up_waiting(connection, project_id, owed.receiver, now)
+    elif failure.retry_after is not None:
+        hold_receiver(connection, project_id, owed.receiver, now + failure.retry_after, now)
+    elif failure.reason is SendFailure.RATE_LIMITED and next_due is not None:
+        hold_receiver(connection, project_id, owed.receiver, next_due, now)
 
 
-def _next(
-    owed: OwedDelivery, now: datetime, retry_after: timedelta | None, rng: random.Random
-) -> datetime | None:
+def _next(owed: OwedDelivery, now: datetime, attempt: Attempt, sender: Sender) -> datetime | None:
     return next_attempt(
         owed.attempts,
         Severity(owed.severity),
-        owed.created_at,
+        owed.first_at,
         now,
-        retry_after=retry_after,
-        rng=rng,
+        retry_after=attempt.failure.retry_after if attempt.failure is not None else None,
+        rng=sender.rng,
     )

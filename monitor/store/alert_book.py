@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -73,7 +74,7 @@ def rules_in_force(connection: Connection, project_id: int) -> RulesInForce | No
     if newest is None:
         return None
     name = f"alert rules version {newest.version}"
-    return RulesInForce(newest.version, read_alert_config(newest.source, name, CHANNELS))
+    return RulesInForce(newest.version, _read(newest.source, name))
 
 
 def rules_of_version(connection: Connection, project_id: int, version: int) -> RulesInForce:
@@ -84,7 +85,7 @@ def rules_of_version(connection: Connection, project_id: int, version: int) -> R
         )
     )
     name = f"alert rules version {version}"
-    return RulesInForce(version, read_alert_config(str(source), name, CHANNELS))
+    return RulesInForce(version, _read(str(source), name))
 
 
 def lock_alerts(connection: Connection, project_id: int) -> None:
@@ -170,6 +171,12 @@ def find_alert(connection: Connection, project_id: int, number: int) -> tuple[Al
     if rule is None:
         raise AssertionError("an alert's rule is in the configuration version it was judged by")
     return alert_from_row(row), rule, int(row.config_version)
+
+
+@lru_cache(maxsize=32)
+def _read(source: str, name: str) -> AlertConfig:
+    """Rules that were stored, read once: they are asked for every second."""
+    return read_alert_config(source, name, CHANNELS)
 
 
 def _newest_config(connection: Connection, project_id: int) -> Any:

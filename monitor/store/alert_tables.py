@@ -103,6 +103,7 @@ delivery = Table(
     when("lease_until", nullable=True),
     Column("leased_by", Text),
     when("finished_at", nullable=True),
+    when("resent_at", nullable=True),
     Column("fallback_key", Text),
     UniqueConstraint("project_id", "delivery_key"),
     CheckConstraint("state in ('waiting', 'sent', 'dead')", name="state"),
@@ -120,7 +121,8 @@ delivery = Table(
         postgresql_where=text("state = 'dead' and fallback_key is null"),
     ),
 )
-"""`fallback_key` is the message that told of a dead letter on the fallback receiver."""
+"""`resent_at`: a person had a dead letter sent again. `fallback_key`: the message that told the
+fallback receiver of a dead letter."""
 
 delivery_attempt = Table(
     "delivery_attempt",
