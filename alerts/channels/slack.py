@@ -1,0 +1,127 @@
+"""Slack, by an incoming webhook: blocks of rich text, in which nothing from outside is markup.
+
+Rich text elements are shown as they are, so that a text can't mention a channel, hide a link or
+format itself. Only the line for notifications is markup, and escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Self
+
+import httpx
+
+from alerts.channels.base import Receipt
+from alerts.channels.facts import COMMAND
+from alerts.channels.http_post import open_secret_address, post, read_secret_address
+from alerts.channels.outbound import Outbound
+from alerts.channels.shown import Shown, ShownAlert, longest_that_fits, shown
+from alerts.config import Receiver
+from alerts.message_body import encode_body
+from alerts.messages import Message
+from alerts.text import clean
+from alerts.yaml_source import Section
+
+MAXIMUM_BLOCKS = 50
+MAXIMUM_CHARACTERS = 12_000  # Slack refuses about 13,200 in all, a limit it does not document
+_HEADER_LIMIT = 150
+_MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+@dataclass(frozen=True)
+class Slack:
+    """The channel behind one incoming webhook; its address is the secret."""
+
+    url: httpx.URL = field(repr=False)
+    private_addresses_allowed: bool = False
+
+    @staticmethod
+    def read_options(receiver: Section) -> Mapping[str, str | bool]:
+        """url_env or url_file, and private_addresses_allowed."""
+        return read_secret_address(receiver)
+
+    @classmethod
+    def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
+        """Read the address."""
+        url = open_secret_address(receiver, environment)
+        return cls(url, bool(receiver.options.get("private_addresses_allowed")))
+
+    def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
+        """Post the blocks. Raises SendFailed."""
+        body = encode_body(slack_body(message))
+        headers = {
+            "content-type": "application/json; charset=utf-8",
+            "x-inferwatch-delivery": delivery_id,
+        }
+        allowed = self.private_addresses_allowed
+        return post(http, self.url, body, headers, now=now, private_allowed=allowed)
+
+
+def slack_body(message: Message) -> dict[str, Any]:
+    """The message in Slack's form: as many whole alerts as fit, what is new first."""
+    told = shown(message)
+    return longest_that_fits(len(told.alerts), lambda listed: _body(told, listed), _fits)
+
+
+def _fits(body: dict[str, Any]) -> bool:
+    return len(body["blocks"]) <= MAXIMUM_BLOCKS and _characters(body) <= MAXIMUM_CHARACTERS
+
+
+def _characters(found: object) -> int:
+    """All text in it, addresses included."""
+    if isinstance(found, str):
+        return len(found)
+    if isinstance(found, Mapping):
+        return sum(_characters(each) for each in found.values())
+    return sum(_characters(each) for each in found) if isinstance(found, list) else 0
+
+
+def _body(told: Shown, listed: int) -> dict[str, Any]:
+    title = clean(told.title, _HEADER_LIMIT)
+    blocks: list[dict[str, Any]] = [
+        {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}}
+    ]
+    if told.note:
+        blocks.append(_rich([_run(told.note, italic=True)]))
+    for alert in told.alerts[:listed]:
+        blocks.append(_rich(_alert_runs(alert)))
+    if not told.alerts and told.lines:
+        blocks.append(_rich([_run("\n".join(told.lines)[: MAXIMUM_CHARACTERS // 2])]))
+    hidden = told.hidden(listed)
+    if hidden or told.dashboard:
+        blocks.append(_rich(_end_runs(hidden, told.dashboard)))
+    return {
+        "text": told.title.translate(_MARKUP),
+        "blocks": blocks,
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+
+
+def _alert_runs(alert: ShownAlert) -> list[dict[str, Any]]:
+    runs = [_run(alert.heading, bold=True)]
+    for name, text in alert.facts:
+        runs.append(_run(f"\n{name}: "))
+        runs.append(_run(text, code=True) if name == COMMAND else _run(text))
+    for number, (name, address) in enumerate(alert.links):
+        runs.append(_run("\n" if number == 0 else " · "))
+        runs.append({"type": "link", "url": address, "text": name})
+    return runs
+
+
+def _end_runs(hidden: str, dashboard: str | None) -> list[dict[str, Any]]:
+    runs = [_run(f"{hidden} ")] if hidden else []
+    if dashboard is not None:
+        runs.append({"type": "link", "url": dashboard, "text": "Dashboard"})
+    return runs
+
+
+def _rich(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": runs}]}
+
+
+def _run(text: str, **style: bool) -> dict[str, Any]:
+    run: dict[str, Any] = {"type": "text", "text": text}
+    return run | {"style": style} if style else run
