@@ -7,13 +7,20 @@ every mistake and its line. The file:
       - name: flight-ml               # team
         people: [ada@example.org]     # at least one
         receiver: on-call             # where its messages go unless a rule says otherwise
+        escalation: [...]             # who is told when nobody answers (`alerts.config_owners`)
     receivers:                        # destinations
       - name: on-call
         channel: webhook              # a way to reach it; the other keys belong to the channel
         send_resolved: true           # default true
+        repeat_after: 4h              # tell again what nobody took on (default: never)
         url: https://…                # or url_env: NAME, or url_file: PATH
         secret_env: NAME              # or secret_file: PATH; never the secret itself
         private_addresses_allowed: false
+    route: {...}                      # who gets what, grouped and timed how
+    times: [...]                      # intervals of wall-clock time
+    inhibit: [...]                    # which alerts keep others quiet
+    responses: [...]                  # defined responses
+    delivery: {...}                   # fallback, storm brake, heartbeat
     rules:
       - name: deployment-contrast
         when: {check: contrast, column: "dist*", leg: [live, batch]}
@@ -50,7 +57,9 @@ every mistake and its line. The file:
 empty text means that the label is absent. `summary` may name any label, and value, low, high, n,
 unit, threshold, text, window_start and window_end; numbers take a format such as `.3f` or `,`.
 
-Pure: it opens no file and reads no environment.
+The sections `owners`, `route`, `times`, `inhibit`, `responses` and `delivery` are told in the
+modules that read them, `alerts.config_owners` and so on; only owners, receivers and rules are
+needed. Pure: it opens no file and reads no environment.
 """
 
 from __future__ import annotations
@@ -61,57 +70,37 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+from alerts.config_delivery import read_delivery
+from alerts.config_inhibition import read_inhibitions
+from alerts.config_owners import read_owners
 from alerts.config_responses import read_responses
+from alerts.config_routing import RouteNames, read_route
 from alerts.config_rules import Names, read_rules
+from alerts.config_times import read_times
 from alerts.delivery_policy import USUAL_DELIVERY, DeliveryPolicy
+from alerts.durations import read_duration
 from alerts.errors import AlertConfigError
 from alerts.inhibition import Inhibition
+from alerts.owners import Owner
 from alerts.responses import DefinedResponse
 from alerts.routing import ROOT, Route
 from alerts.rules import Rule
 from alerts.times import TimeInterval
-from alerts.yaml_source import Problems, Section, compose, did_you_mean, read_text, section
-
-
-@dataclass(frozen=True)
-class Person:
-    """Somebody who answers; `receiver` reaches this person alone."""
-
-    name: str
-    email: str | None = None
-    receiver: str | None = None
-
-
-@dataclass(frozen=True)
-class EscalationStep:
-    """Receivers that are told when an alert was not taken on within `after` of being noticed."""
-
-    after: timedelta
-    receivers: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Owner:
-    """The team and people who answer, their usual receiver, and who is told when nobody answers.
-
-    `people` are names or addresses; `persons` holds those of whom more is known.
-    """
-
-    name: str
-    people: tuple[str, ...]
-    receiver: str
-    persons: tuple[Person, ...] = ()
-    escalation: tuple[EscalationStep, ...] = ()
+from alerts.yaml_source import Problems, Section, compose, did_you_mean, section
 
 
 @dataclass(frozen=True)
 class Receiver:
-    """A destination. `options` are the keys of its channel, checked by the channel's reader."""
+    """A destination. `options` are the keys of its channel, checked by the channel's reader.
+
+    What nobody took on is told again after `repeat_after`, unless a route says otherwise.
+    """
 
     name: str
     channel: str
     send_resolved: bool = True
     options: Mapping[str, str | bool] = field(default_factory=dict, hash=False)
+    repeat_after: timedelta | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "options", MappingProxyType(dict(self.options)))
@@ -147,6 +136,12 @@ class AlertConfig:
         return self.receiver(rule.receiver or self.owner(rule.owner).receiver)
 
 
+SECTIONS = ("owners", "receivers", "times", "inhibit", "responses", "rules")
+"""The lists of the file; every item has a name of its own in its list."""
+
+SHORTEST_REPEAT = timedelta(minutes=1)
+
+
 class ChannelOptions(Protocol):
     """What the reader must know of a channel: how to read the keys that belong to it."""
 
@@ -168,40 +163,45 @@ def read_alert_config(
     top = section(root, "", problems) if root is not None else None
     if top is None:
         raise AlertConfigError(source, problems.found)
-    config = _read_top(top, channels, problems)
+    config = _read_top(top, channels)
     if problems.found:
         raise AlertConfigError(source, problems.found)
     return config
 
 
-def _read_top(
-    top: Section, channels: Mapping[str, ChannelOptions], problems: Problems
-) -> AlertConfig:
+def _read_top(top: Section, channels: Mapping[str, ChannelOptions]) -> AlertConfig:
     for name in ("owners", "receivers", "rules"):
         if top.get(name) is None:
             top.missing(name, "give a list")
-    owner_sections = top.items("owners", lambda node, place: section(node, place, problems))
-    receiver_sections = top.items("receivers", lambda node, place: section(node, place, problems))
-    response_sections = top.items("responses", lambda node, place: section(node, place, problems))
-    rule_sections = top.items("rules", lambda node, place: section(node, place, problems))
-    top.finish()
-    owner_names = _names(owner_sections)
-    receiver_names = _names(receiver_sections)
-    _names(response_sections)
-    receivers = [_read_receiver(each, channels) for each in receiver_sections]
-    owners = [_read_owner(each, receiver_names) for each in owner_sections]
-    channel_of = {each.raw_text("name"): each.raw_text("channel") for each in receiver_sections}
-    responses = read_responses(response_sections, channel_of, people_of(_present(owners)))
+    parts = {name: _sections(top, name) for name in SECTIONS}
+    declared = {name: _names(sections) for name, sections in parts.items()}
+    receivers = [_read_receiver(each, channels) for each in parts["receivers"]]
+    owners = read_owners(parts["owners"], declared["receivers"])
+    channel_of = {each.raw_text("name"): each.raw_text("channel") for each in parts["receivers"]}
+    responses = read_responses(parts["responses"], channel_of, people_of(owners))
     names = Names(
-        owner_names,
-        receiver_names,
-        _names(rule_sections),
+        declared["owners"],
+        declared["receivers"],
+        declared["rules"],
+        declared["times"],
         responses={each.name: each for each in responses},
     )
-    rules = read_rules(rule_sections, names)
-    return AlertConfig(
-        _present(owners), _present(receivers), tuple(rules), responses=tuple(responses)
+    config = AlertConfig(
+        owners=tuple(owners),
+        receivers=_present(receivers),
+        rules=tuple(read_rules(parts["rules"], names)),
+        route=read_route(top, RouteNames(declared["receivers"], declared["times"])),
+        times=tuple(read_times(parts["times"])),
+        inhibitions=tuple(read_inhibitions(parts["inhibit"])),
+        responses=tuple(responses),
+        delivery=read_delivery(top, declared["receivers"]),
     )
+    top.finish()
+    return config
+
+
+def _sections(top: Section, name: str) -> list[Section]:
+    return top.items(name, lambda node, place: section(node, place, top.problems))
 
 
 def people_of(owners: Iterable[Owner]) -> list[str]:
@@ -236,25 +236,10 @@ def _names(sections: Sequence[Section]) -> list[str]:
     return names
 
 
-def _read_owner(each: Section, receiver_names: Sequence[str]) -> Owner | None:
-    people = each.items("people", lambda node, place: read_text(node, place, each.problems))
-    if "people" not in each.nodes:
-        each.missing("people", "list at least one person who answers")
-    elif not people:
-        each.complain("people", "must list at least one person who answers")
-    receiver = each.text("receiver", limit=100)
-    if "receiver" not in each.nodes:
-        each.missing("receiver", "name the receiver that reaches this owner")
-    elif receiver is not None and receiver not in receiver_names:
-        hint = did_you_mean(receiver, receiver_names)
-        each.complain("receiver", f"no receiver is called {receiver!r}{hint}")
-    each.finish()
-    return Owner(each.raw_text("name"), tuple(people), receiver) if receiver is not None else None
-
-
 def _read_receiver(each: Section, channels: Mapping[str, ChannelOptions]) -> Receiver | None:
     channel = each.text("channel", limit=100)
     send_resolved = each.flag("send_resolved")
+    repeat_after = read_duration(each, "repeat_after", least=SHORTEST_REPEAT)
     if channel is None or channel not in channels:
         if "channel" not in each.nodes:
             each.missing("channel", f"known are {', '.join(channels)}")
@@ -264,4 +249,5 @@ def _read_receiver(each: Section, channels: Mapping[str, ChannelOptions]) -> Rec
         return None  # its other keys can't be judged without the channel
     options = channels[channel].read_options(each)
     each.finish()
-    return Receiver(each.raw_text("name"), channel, send_resolved is not False, options)
+    name, ends = each.raw_text("name"), send_resolved is not False
+    return Receiver(name, channel, ends, options, repeat_after)
