@@ -30,8 +30,8 @@ app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 def create(
     scope: Annotated[
         list[str],
-        typer.Option("--scope", help="What it may do: ingest, labels, backfill, read, admin or"
-                     " export. Repeat it for several."),
+        typer.Option("--scope", help="What it may do: ingest, labels, backfill, alerts:read,"
+                     " alerts:act, read, admin or export. Repeat it for several."),
     ],
     name: Annotated[str, typer.Option("--name", help="What the key is for.")] = "unnamed",
     days: Annotated[

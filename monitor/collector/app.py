@@ -17,6 +17,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from monitor.collector import schemas
+from monitor.collector.alert_desk import AlertDesk
+from monitor.collector.alerts_api import alerts_router
 from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
 from monitor.collector.logs import LOGGER
@@ -46,13 +48,17 @@ def create_app(
 ) -> FastAPI:
     """The application; without arguments on the settings and the database of the environment."""
     settings = settings or Settings.from_environment()
-    edge = Edge(settings, store or open_store(settings), clock)
+    store = store or open_store(settings)
+    edge = Edge(settings, store, clock)
+    desk = AlertDesk(store, store.engine, clock, settings.public_url) if store.engine else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # Bodies are lists of many small tuples that live briefly: rarer collections cost nothing.
         gc.set_threshold(*GARBAGE_THRESHOLDS)
         yield
+        if desk is not None:
+            desk.close()
         edge.close()
 
     app = FastAPI(
@@ -63,6 +69,8 @@ def create_app(
     )
     app.state.edge = edge
     _add_intake(app, edge)
+    if desk is not None:
+        app.include_router(alerts_router(desk))
     _add_service(app, edge)
     _add_errors(app, edge)
     return app

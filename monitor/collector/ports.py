@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Protocol
 
+from sqlalchemy.engine import Engine
+
 from monitor.deployment import Tags
 from monitor.records import LabelBatch, Rejection, RequestBatch
 from monitor.store.models import ModelContext
@@ -14,6 +16,11 @@ from monitor.store.requests import StoredRows
 
 class Store(Protocol):
     """All methods but `remembers` block; they may raise DatabaseUnavailable or DatabaseNotReady."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """Where alerts are kept; None for a store without, whose application serves none."""
+        ...
 
     def authenticate(self, key: str, now: datetime) -> Principal | None: ...
 

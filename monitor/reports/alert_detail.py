@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
+from alerts.actions import ActionState
 from monitor.records import LIVE_LEG
 from monitor.reports.alert_sends import SendLine, sends_of
 from monitor.reports.alerts import FIRING_STATES, Finding, open_of_model, read_finding
 from monitor.reports.database import reading
 from monitor.reports.measurements import REPLAYS, Filter, MeasurementRow, read_measurements
-from monitor.reports.response_actions import ActionLine, actions_of
+from monitor.store.actions import StoredAction, list_actions
 from monitor.store.tables import alert_transition, baseline, model, segment
 from monitor.windows import Window
 
@@ -22,6 +23,7 @@ BEFORE, AFTER = timedelta(days=14), timedelta(days=14)
 HISTORY = timedelta(days=30)
 MAX_POINTS = 400
 MAX_EVENTS = 100
+MAX_ACTIONS = 50
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class AlertDetail:
     timeline: tuple[Event, ...]
     fired_in_30_days: int
     sends: tuple[SendLine, ...]
-    actions: tuple[ActionLine, ...]
+    actions: tuple[StoredAction, ...]
     others: tuple[Finding, ...]
 
     @property
@@ -71,7 +73,7 @@ def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
         found = read_finding(connection, project_id, alert_id)
         model_id = _model_id(connection, project_id, found.model)
         sends = sends_of(connection, project_id, alert_id)
-        actions = actions_of(connection, project_id, alert_id)
+        actions = list_actions(connection, project_id, alert_number=alert_id, limit=MAX_ACTIONS)
         return AlertDetail(
             finding=found,
             model_id=model_id,
@@ -79,7 +81,7 @@ def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
             timeline=_timeline(_transitions(connection, project_id, alert_id), sends, actions),
             fired_in_30_days=_fired(connection, project_id, found),
             sends=sends,
-            actions=actions,
+            actions=tuple(actions),
             others=open_of_model(connection, project_id, found.model, alert_id),
         )
 
@@ -163,13 +165,13 @@ def _series(
 
 
 def _timeline(
-    transitions: list[Event], sends: tuple[SendLine, ...], actions: tuple[ActionLine, ...]
+    transitions: list[Event], sends: Sequence[SendLine], actions: Sequence[StoredAction]
 ) -> tuple[Event, ...]:
     events = [*transitions, *_of_sends(sends), *_of_actions(actions)]
     return tuple(sorted(events, key=lambda event: event.at, reverse=True)[:MAX_EVENTS])
 
 
-def _of_sends(sends: tuple[SendLine, ...]) -> list[Event]:
+def _of_sends(sends: Sequence[SendLine]) -> list[Event]:
     """Messages owed for the alert, and every attempt to send them."""
     events = []
     for each in sends:
@@ -181,16 +183,21 @@ def _of_sends(sends: tuple[SendLine, ...]) -> list[Event]:
     return events
 
 
-def _of_actions(actions: tuple[ActionLine, ...]) -> list[Event]:
+def _of_actions(actions: Sequence[StoredAction]) -> list[Event]:
     """What was asked of deployment systems, and what they answered."""
     events = []
     for each in actions:
-        asked = f"{each.title} {'refused' if each.state == 'refused' else 'asked for'}"
-        events.append(Event(each.requested_at, "action", asked, each.requested_by, each.reason))
-        if each.outcome_at is not None:
-            done = f"{each.title}: {each.outcome or each.state}"
-            by, detail = each.outcome_by, each.outcome_detail
-            events.append(Event(each.outcome_at, "action", done, by, detail))
+        what = f"action {each.number}, {each.action.value.replace('_', ' ')}"
+        kind = " (drill)" if each.drill else " (dry run)" if each.dry_run else ""
+        asked = "refused" if each.state is ActionState.REFUSED else "asked for"
+        events.append(
+            Event(
+                each.requested_at, "action", f"{what}{kind}: {asked}", each.requested_by, each.text
+            )
+        )
+        if each.outcome_at is not None and each.outcome is not None:
+            done = f"{what}{kind}: {each.outcome.value.replace('_', ' ')}"
+            events.append(Event(each.outcome_at, "action", done, each.outcome_by, each.detail))
     return events
 
 

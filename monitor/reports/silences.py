@@ -12,6 +12,7 @@ from sqlalchemy.engine import Connection, Engine
 from alerts.model import Alert
 from alerts.rules import Matcher, Rule
 from alerts.silences import Silence
+from alerts.subjects import facts_of
 from monitor.reports.database import reading
 from monitor.store.tables import silence
 
@@ -58,21 +59,8 @@ def silences_now(connection: Connection, project_id: int) -> tuple[Silence, ...]
 
 def holding(silences: tuple[Silence, ...], one: Alert, rule: Rule | None) -> tuple[Silence, ...]:
     """Those of the silences that keep this alert quiet."""
-    known = labels_of(one, rule)
+    known = facts_of(one.labels, rule) if rule is not None else {**one.labels, "rule": one.rule}
     return tuple(each for each in silences if all(m.matches(known) for m in each.matchers))
-
-
-def labels_of(one: Alert, rule: Rule | None) -> dict[str, str]:
-    """What silences and routes compare: the alert's labels, and words of its rule."""
-    known = {**one.labels, "rule": one.rule}
-    if rule is not None:
-        known |= {
-            "severity": rule.severity.value,
-            "owner": rule.owner,
-            "response": rule.response.value,
-            "about": rule.about.value if rule.about is not None else "",
-        }
-    return known
 
 
 def _silence(row: Any) -> Silence:

@@ -51,6 +51,11 @@ class IntakeStore:
         self._days: frozenset[date] = frozenset()
         self._months: set[date] = set()
 
+    @property
+    def engine(self) -> Engine:
+        """For what else the process asks of the database."""
+        return self._engine
+
     def authenticate(self, key: str, now: datetime) -> Principal | None:
         """Whose key this is, None when it is unknown, expired or revoked."""
         return self._keys.get(key, lambda: self._find_key(key, now))

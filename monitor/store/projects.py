@@ -34,6 +34,8 @@ class Scope(StrEnum):
     READ = "read"
     ADMIN = "admin"
     EXPORT = "export"
+    ALERTS_READ = "alerts:read"
+    ALERTS_ACT = "alerts:act"
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ class MemoryStore:
     """Keeps request keys; `before_store` runs ahead of every commit and may wait or raise."""
 
     model: ModelContext
+    engine: None = None
     before_store: Callable[[Any], None] = lambda _: None
     before_lookup: Callable[[], None] = lambda: None
     keys: set[tuple[Any, ...]] = field(default_factory=set)
