@@ -22,7 +22,7 @@ from alerts.alert_body import (
     Limits,
     alert_body,
 )
-from alerts.groups import Group
+from alerts.groups import Change, Group
 from alerts.model import Severity
 from alerts.text import clean, moment_text
 
@@ -102,6 +102,7 @@ def _body(cover: Cover, told: list[Json]) -> dict[str, Json]:
             "counts": {
                 "in_group": len(group.entries),
                 "new": len(group.new),
+                "still_open": sum(each.change is not Change.ENDED for each in group.entries),
                 "shown": len(told),
                 "not_shown": len(group.entries) - len(told),
             },

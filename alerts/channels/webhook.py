@@ -49,13 +49,8 @@ class Webhook:
     def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
         """Read address and secrets. Several secrets, separated by blanks, sign side by side."""
         url = open_address(receiver, environment)
-        texts = read_secret(receiver, "secret", environment).split()
-        keys = tuple(key for key in map(_key_of, texts) if key is not None)
-        if len(keys) != len(texts):
-            raise not_configured(
-                receiver, "its secret must be whsec_ and 24 to 64 bytes in base64; make a new one"
-            )
-        return cls(url, keys, bool(receiver.options.get("private_addresses_allowed")))
+        secrets = open_secrets(receiver, environment)
+        return cls(url, secrets, bool(receiver.options.get("private_addresses_allowed")))
 
     def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
         """Post the body. Raises SendFailed; ValueError for a delivery id that can't be signed."""
@@ -67,6 +62,17 @@ class Webhook:
         return post(
             http, self.url, body, headers, now=now, private_allowed=self.private_addresses_allowed
         )
+
+
+def open_secrets(receiver: Receiver, environment: Mapping[str, str]) -> tuple[bytes, ...]:
+    """The signing keys of a receiver, separated by blanks. Raises SendFailed (not_configured)."""
+    texts = read_secret(receiver, "secret", environment).split()
+    keys = tuple(key for key in map(_key_of, texts) if key is not None)
+    if len(keys) != len(texts):
+        raise not_configured(
+            receiver, "its secret must be whsec_ and 24 to 64 bytes in base64; make a new one"
+        )
+    return keys
 
 
 def signed_headers(

@@ -117,7 +117,8 @@ def test_an_opened_message_says_everything_that_is_needed() -> None:
     assert message.body["timestamp"] == "2026-03-03T00:00:00Z"
     assert data["group"] == "air/delay/reduce_traffic"
     assert data["group_labels"] == {"model": "delay", "response": "reduce_traffic"}
-    assert data["counts"] == {"in_group": 1, "new": 1, "shown": 1, "not_shown": 0}
+    counts = {"in_group": 1, "new": 1, "still_open": 1, "shown": 1, "not_shown": 0}
+    assert data["counts"] == counts
     assert (data["owner"], data["note"], data["drill"]) == ("flight-ml", "", False)
     (alert,) = data["alerts"]
     assert alert["labels"] == dict(SUBJECT)
@@ -191,6 +192,7 @@ def test_a_resolved_message_carries_the_reason() -> None:
     assert not [line for line in message.lines if line.startswith(("Response", "Take it on"))]
     (alert,) = data_of(message)["alerts"]
     assert (alert["state"], alert["reason"]) == ("resolved", "recovered")
+    assert data_of(message)["counts"]["still_open"] == 0
     assert alert["since"] == "2026-03-02T01:00:00Z"
     assert alert["resolved_at"] == "2026-03-02T02:00:00Z"
 

@@ -1,0 +1,69 @@
+"""What a receiver over HTTP may ask for beside its address: an Authorization header, a signature.
+
+Both are secrets: alerts.yaml names the variable or the file that holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Self
+
+from alerts.channels.base import not_configured, read_secret
+from alerts.channels.http_post import one_of
+from alerts.channels.webhook import open_secrets, signed_headers
+from alerts.config import Receiver
+from alerts.yaml_source import Section
+
+_LONGEST = 4_096
+_REMEDY = "secrets never stand in this file; put it into {name}_env or {name}_file"
+_NAMES = ("authorization", "secret")
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """The secrets of one receiver; each may be absent."""
+
+    authorization: str | None = field(default=None, repr=False)
+    secrets: tuple[bytes, ...] = field(default=(), repr=False)
+
+    @staticmethod
+    def read_options(receiver: Section) -> dict[str, str | bool]:
+        """authorization_env or _file: the whole header value, such as `Bearer …`; secret_env or
+        secret_file: the body is signed after Standard Webhooks. Both may be left out."""
+        options: dict[str, str | bool] = {}
+        for name in _NAMES:
+            receiver.refuse(name, _REMEDY.format(name=name))
+            options |= one_of(receiver, (f"{name}_env", f"{name}_file"), refused=True)
+        return options
+
+    @classmethod
+    def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
+        """Read the secrets that are named. Raises SendFailed (not_configured)."""
+        return cls(
+            _open_authorization(receiver, environment) if _names(receiver, _NAMES[0]) else None,
+            open_secrets(receiver, environment) if _names(receiver, _NAMES[1]) else (),
+        )
+
+    def headers(self, delivery_id: str, now: datetime, body: bytes) -> dict[str, str]:
+        """The headers that carry them, for one attempt to send these bytes."""
+        headers = {} if self.authorization is None else {"authorization": self.authorization}
+        if self.secrets:
+            headers |= signed_headers(self.secrets, delivery_id, now, body)
+        return headers
+
+
+NO_CREDENTIALS = Credentials()
+
+
+def _names(receiver: Receiver, name: str) -> bool:
+    return f"{name}_env" in receiver.options or f"{name}_file" in receiver.options
+
+
+def _open_authorization(receiver: Receiver, environment: Mapping[str, str]) -> str:
+    text = read_secret(receiver, "authorization", environment)
+    if len(text) > _LONGEST or not (text.isascii() and text.isprintable()):
+        wanted = f"one line of at most {_LONGEST:,} plain characters, such as `Bearer …`"
+        raise not_configured(receiver, f"its authorization must be {wanted}")
+    return text

@@ -1,0 +1,142 @@
+"""Alerts in the words of Prometheus and Alertmanager: labels that identify, annotations that tell.
+
+Values, times and probabilities stand in annotations only: in a label they would make another alert
+of the same one. Equal alerts get equal labels in every message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from alerts.alert_body import Json
+from alerts.messages import Message
+from alerts.text import words
+
+NOT_OVER = "0001-01-01T00:00:00Z"
+"""How Alertmanager writes the end of an alert that has none yet."""
+
+Alert = Mapping[str, Json]
+
+
+def alerts_of(message: Message) -> tuple[Alert, ...]:
+    """The alerts of a message, new and changed ones first; none in a message about other things."""
+    listed = data_of(message).get("alerts")
+    found = listed if isinstance(listed, list) else []
+    return tuple(each for each in found if isinstance(each, dict))
+
+
+def data_of(message: Message) -> Mapping[str, Json]:
+    """The structured content of a message."""
+    data = message.body.get("data")
+    return data if isinstance(data, dict) else {}
+
+
+def labels_of(alert: Alert, *, drill: bool) -> dict[str, str]:
+    """The identity of an alert. `inferwatch_id` tells apart what capped labels could not."""
+    labels = {name: str(value) for name, value in mapping(alert, "labels").items() if value}
+    own = {
+        "alertname": text(alert, "rule"),
+        "severity": text(alert, "severity"),
+        "owner": text(alert, "owner"),
+        "response": text(alert, "response", "action"),
+        "inferwatch_id": text(alert, "fingerprint")[:24],
+        "drill": "true" if drill else "",
+    }
+    return {**labels, **{name: value for name, value in own.items() if value}}
+
+
+def annotations_of(alert: Alert) -> dict[str, str]:
+    """Everything that is told of an alert, as texts; what is not known is left out."""
+    return {name: value for name, value in _annotations(alert) if value}
+
+
+def message_labels(message: Message, delivery_id: str) -> dict[str, str]:
+    """Labels of a message that is not about alerts, such as one that reached nobody."""
+    labels = {
+        "alertname": message.event.value,
+        "severity": message.severity.value,
+        "project": text(data_of(message), "project"),
+        "inferwatch_id": delivery_id,
+        "drill": "true" if message.drill else "",
+    }
+    return {name: value for name, value in labels.items() if value}
+
+
+def message_annotations(message: Message) -> dict[str, str]:
+    """Annotations of a message that is not about alerts."""
+    told = {"summary": message.title, "description": "\n".join(message.lines)}
+    return {name: value for name, value in told.items() if value}
+
+
+def started(alert: Alert, otherwise: str) -> str:
+    """When the alert fired, in the time of the data."""
+    return text(alert, "fired_at") or text(alert, "since") or otherwise
+
+
+def is_over(alert: Alert) -> bool:
+    """Whether the message tells the end of this alert."""
+    return alert.get("state") == "resolved"
+
+
+def text(found: Mapping[str, Json], *path: str) -> str:
+    """The text at a path of keys; empty when there is none."""
+    *parents, last = path
+    for name in parents:
+        found = mapping(found, name)
+    value = found.get(last)
+    return value if isinstance(value, str) else ""
+
+
+def mapping(found: Mapping[str, Json], name: str) -> Mapping[str, Json]:
+    """The keys and values at a key; empty when there are none."""
+    value = found.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _annotations(alert: Alert) -> Iterator[tuple[str, str]]:
+    measured = mapping(alert, "measurement")
+    yield "summary", text(alert, "summary")
+    yield "description", _description(alert)
+    yield "state_change", words(text(alert, "change"))
+    yield "resolved_reason", words(text(alert, "reason"))
+    for name in ("value", "low", "high", "n"):
+        yield name, _number(measured.get(name))
+    yield "unit", text(measured, "unit")
+    yield "threshold", text(alert, "threshold", "text")
+    yield "window", _span(mapping(measured, "window"))
+    for name in ("baseline", "quality", "automatic", "data_until", "acknowledged_by"):
+        yield name, text(alert, name)
+    yield "data_state", text(alert, "data_state")
+    yield "standing", text(alert, "standing")
+    yield "fired_30_days", _number(alert.get("fired_30_days"))
+    yield "changed", _changed(alert)
+    yield "runbook_url", text(alert, "response", "runbook")
+    for name in ("command", "impact", "precondition", "limit"):
+        yield name, text(alert, "response", name)
+    for name in ("alert", "acknowledge", "silence", "evidence"):
+        yield f"{name}_url", text(alert, "links", name)
+
+
+def _description(alert: Alert) -> str:
+    action, owner = text(alert, "response", "action"), text(alert, "owner")
+    due = f"Response: {words(action)}, owner {owner}." if action and not is_over(alert) else ""
+    return " ".join(part for part in (text(alert, "about", "meaning"), due) if part)
+
+
+def _changed(alert: Alert) -> str:
+    listed = alert.get("changed")
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return "; ".join(
+        f"{text(each, 'tag')} {text(each, 'before') or 'unknown'}"
+        f" → {text(each, 'after') or 'unknown'} ({text(each, 'deployment')}, {text(each, 'at')})"
+        for each in found
+    )
+
+
+def _span(window: Mapping[str, Json]) -> str:
+    start, end = text(window, "start"), text(window, "end")
+    return f"{start} to {end}" if start and end else ""
+
+
+def _number(value: Json) -> str:
+    return f"{value:.6g}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
