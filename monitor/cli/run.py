@@ -102,6 +102,7 @@ def worker(
         bulk=BulkConnections(required_url(settings), Role.WORKER),
         worker=worker_name(),
         public_url=settings.public_url,
+        api_url=settings.api_url,
         clock=utc_now,
         environment=process_environment(),
         rng=random.SystemRandom(),
@@ -109,6 +110,7 @@ def worker(
     made = Worker(engine, runner, utc_now())
     if once:
         made.keep_house()
+        made.close()
         typer.echo(f"{runner.catch_up()} windows done, {runner.deliver_due()} messages sent")
         return
     scheduler = made.scheduler()
@@ -117,6 +119,8 @@ def worker(
         scheduler.start()
     except KeyboardInterrupt:
         scheduler.shutdown(wait=False)
+    finally:
+        made.close()
 
 
 def doctor(

@@ -132,6 +132,12 @@ def _owed(row: Any) -> OwedDelivery:
     )
 
 
+def is_stuck(connection: Connection, project_id: int, since: datetime) -> bool:
+    """Whether a message that could have been claimed at `since` still waits for somebody."""
+    values = {"project": project_id, "now": since, "room": "{}", "usual_room": 1, "limit": 1}
+    return connection.execute(_HEADS, values).first() is not None
+
+
 def renew_leases(
     connection: Connection, project_id: int, owed: Iterable[OwedDelivery], now: datetime
 ) -> int:
