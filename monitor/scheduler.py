@@ -10,13 +10,17 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from apscheduler.schedulers.blocking import BlockingScheduler
 from sqlalchemy.engine import Engine
 
+from alerts.channels.outbound import Outbound
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.jobs.courier import Courier
+from monitor.jobs.dead_man import DeadMan
+from monitor.jobs.deliver import Sender
 from monitor.jobs.keep_house import (
     beat,
     drop_expired_labels,
@@ -33,7 +37,8 @@ from monitor.store.engine import Role, transaction
 
 log = logging.getLogger("inferwatch.scheduler")
 
-JOBS_SECONDS, DELIVER_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 2, 15, 3600
+JOBS_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 15, 3600
+NOTIFY_SECONDS, DELIVER_SECONDS, SWITCH_SECONDS = 1, 1, 5
 CONDITIONS_SECONDS = 60
 
 
@@ -54,6 +59,17 @@ class Worker:
     engine: Engine
     runner: Runner
     started_at: datetime
+    _http: Outbound = field(default_factory=Outbound)
+
+    def __post_init__(self) -> None:
+        runner = self.runner
+        self._dead_man = DeadMan(self.engine, runner.environment, self._http)
+        self._courier = Courier(
+            Sender(
+                self.engine, runner.environment, runner.rng, runner.clock, runner.worker,
+                runner.public_url, self._http,
+            )
+        )  # fmt: skip
 
     def scheduler(self) -> BlockingScheduler:
         """A scheduler with all ticks declared; `start()` blocks until `shutdown()`."""
@@ -63,7 +79,9 @@ class Worker:
             ("beat", BEAT_SECONDS, self.say_alive),
             ("jobs", JOBS_SECONDS, self.run_jobs),
             ("conditions", CONDITIONS_SECONDS, self.look_at_conditions),
+            ("notify", NOTIFY_SECONDS, self.notify_due),
             ("deliver", DELIVER_SECONDS, self.deliver_due),
+            ("switch", SWITCH_SECONDS, self.call_switches),
         ):
             made.add_job(
                 guarded(name, work),
@@ -85,10 +103,24 @@ class Worker:
         """Ages, backlogs and late data, also while a long job runs."""
         self.runner.look_at_conditions()
 
+    def notify_due(self) -> None:
+        """Plan what is owed and which actions are due, and begin to send it at once."""
+        if self.runner.notify_due() + self.runner.respond_due():
+            self.deliver_due()
+
     def deliver_due(self) -> None:
-        """What is owed now: planned from the state of alerts, then sent."""
-        self.runner.notify_due()
-        self.runner.deliver_due()
+        """Begin to send what is due; slow receivers are waited for elsewhere."""
+        self._courier.tick(number for _, number in self.runner.projects())
+
+    def call_switches(self) -> None:
+        """Tell the outside that all is well, if it is."""
+        for _, number in self.runner.projects():
+            self._dead_man.call_due(number, self.runner.clock())
+
+    def close(self) -> None:
+        """Wait for messages that are on their way."""
+        self._courier.close()
+        self._http.close()
 
     def say_alive(self) -> None:
         """A heartbeat, so that a dead worker shows on the overview."""
