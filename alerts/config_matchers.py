@@ -29,6 +29,9 @@ USUAL_LABELS = (
     "scale",
     "baseline",
     "label",
+    "job",
+    "receiver",
+    "defined_response",
 )
 """Labels that readings carry; others are taken, unless they look like a misspelled one."""
 

@@ -72,7 +72,7 @@ def without_outcome(look: Look) -> Iterator[Finding]:
     late = actions_without_outcome(look.connection, look.project_id, look.now)
     for (model, response), numbers in late.items():
         listed = ", ".join(str(number) for number in numbers[:10])
-        labels = {"model": model, "response": response}
+        labels = {"model": model, "defined_response": response}
         yield Finding(labels, float(len(numbers)), len(numbers), evidence={"actions": listed})
 
 

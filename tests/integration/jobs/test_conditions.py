@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +53,7 @@ def states(engine: Engine) -> dict[str, tuple[str, Any]]:
     """State and newest number of every alert, by rule and what it is about."""
     query = """
         select rule || ' ' || concat_ws(' ', body->'labels'->>'job', body->'labels'->>'column',
-               body->'labels'->>'receiver', body->'labels'->>'response') as what,
+               body->'labels'->>'receiver', body->'labels'->>'defined_response') as what,
                state, (body->'last_reading'->>'value')::float as value
         from alert order by 1"""
     return {row.what.strip(): (row.state, row.value) for row in rows_of(engine, 1, query)}
@@ -353,3 +355,14 @@ def test_every_condition_can_be_looked_at_on_an_empty_model(
 ) -> None:
     apply(engine, *((each.method, "above: 1000") for each in CONDITIONS))
     assert runner.look_at_conditions() == 0
+
+
+def test_the_documentation_lists_every_condition_and_its_example_can_be_applied(
+    engine: Engine, credit: ModelContext
+) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "conditions.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert listed == [each.method for each in CONDITIONS]
+    example = text.split("```yaml\nrules:\n")[1].split("```")[0]
+    owner = HEAD.replace("risk-ml", "credit-team").rstrip() + "\n" + example
+    apply_alert_rules(engine, 1, owner, name="conditions.md", by="tests", now=datetime.now(UTC))
