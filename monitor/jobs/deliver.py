@@ -22,10 +22,12 @@ from alerts.channels.registry import open_channel
 from alerts.codec import message_from_json
 from alerts.config import AlertConfig
 from alerts.errors import SendFailed, SendFailure
+from alerts.groups import EventType
 from alerts.model import Severity
 from alerts.retry import next_attempt
 from monitor.errors import DatabaseUnavailable
 from monitor.jobs.dead_letters import tell_dead
+from monitor.store.actions import take_answer
 from monitor.store.alert_book import RulesInForce, rules_in_force
 from monitor.store.engine import Role, transaction
 from monitor.store.outbox import (
@@ -172,6 +174,9 @@ def _record(
     )  # fmt: skip
     if attempt.is_sent:
         wake_receiver(connection, project_id, owed.receiver, now)
+        if owed.event == EventType.RESPONSE_REQUESTED and attempt.receipt is not None:
+            answer = attempt.receipt.content
+            take_answer(connection, project_id, owed.key, answer, owed.receiver, now)
     elif attempt.failure is not None:
         _obey(connection, project_id, owed, attempt.failure, now, next_due)
     elif attempt.outcome == DISABLED:

@@ -15,6 +15,8 @@ from monitor.jobs.conditions.look import look_at_conditions
 from monitor.jobs.deliver import deliver
 from monitor.jobs.notify import notify
 from monitor.jobs.registry import JOBS, Job
+from monitor.jobs.respond import respond
+from monitor.store.action_orders import Outside
 from monitor.store.bulk import BulkConnections
 from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext, model_context, model_names
@@ -41,6 +43,7 @@ class Runner:
     rng: random.Random
     revision_pause: timedelta = timedelta(days=1)
     only_project: int | None = None
+    api_url: str = ""
 
     def tick(self, jobs: Collection[str] | None = None, progress: Progress | None = None) -> int:
         """Run every job of every model until it finds nothing more; how many windows were done.
@@ -55,12 +58,25 @@ class Runner:
                     if jobs is None or job in jobs:
                         done += self._exhaust(job, run, name, model, progress)
                 notify(self.engine, number, self.clock(), self.public_url)
+                respond(self.engine, number, self.clock(), self.outside)
         return done
 
     def notify_due(self) -> int:
         """Plan the notifications that are due; how many messages became owed."""
         return sum(
             notify(self.engine, number, self.clock(), self.public_url)
+            for _, number in self.projects()
+        )
+
+    @property
+    def outside(self) -> Outside:
+        """Where pages and the HTTP API are reached."""
+        return Outside(self.public_url, self.api_url)
+
+    def respond_due(self) -> int:
+        """Ask for the automatic actions that are due; how many became owed."""
+        return sum(
+            respond(self.engine, number, self.clock(), self.outside)
             for _, number in self.projects()
         )
 
@@ -100,9 +116,12 @@ class Runner:
     def deliver_due(self) -> int:
         """Try the deliveries that are due; how many were sent."""
         return sum(
-            deliver(self.engine, number, self.clock(), self.environment, self.rng)
+            deliver(
+                self.engine, number, self.clock(), self.environment, self.rng,
+                worker=self.worker, public_url=self.public_url,
+            )
             for _, number in self.projects()
-        )
+        )  # fmt: skip
 
     def projects(self) -> list[tuple[str, int]]:
         """Name and number of every project that this runner serves."""

@@ -29,6 +29,7 @@ from alerts.model import Alert, Standing
 from alerts.responses import DefinedResponse
 from alerts.rules import Rule
 from alerts.silences import Silence
+from alerts.subjects import facts_of
 from alerts.summaries import alert_link, summary_of
 from monitor.store.action_switch import is_stopped
 from monitor.store.actions import (
@@ -104,7 +105,7 @@ def consider(
         deployments=served,
         share=share,
         by=wanted.by,
-        quiet=quiet_reason(wanted.alert, wanted.silences, now),
+        quiet=quiet_reason(wanted.alert, wanted.rule, wanted.silences, now),
         drill=wanted.drill,
     )
     automatic = wanted.response.automatic
@@ -119,13 +120,16 @@ def consider(
     return request, decide(wanted.config, request, past, stopped=stopped, now=now)
 
 
-def quiet_reason(alert: Alert, silences: Sequence[Silence], now: datetime) -> str | None:
+def quiet_reason(
+    alert: Alert, rule: Rule, silences: Sequence[Silence], now: datetime
+) -> str | None:
     """Why nobody is to be told of an alert now, for people; None when nothing keeps it quiet."""
     if alert.standing is Standing.ARCHIVED:
         return "archived"
     if alert.snoozed_until is not None and alert.snoozed_until > now:
         return "snoozed"
-    held = next((each for each in silences if each.holds(alert.labels, now)), None)
+    facts = facts_of(alert.labels, rule)
+    held = next((each for each in silences if each.holds(facts, now)), None)
     return f"silenced by {held.author}" if held is not None else None
 
 
@@ -136,14 +140,15 @@ def store_refusal(
     request: ActionRequest,
     decision: Decision,
     now: datetime,
+    waiting: int | None = None,
 ) -> StoredAction:
-    """Store an action that is refused or waits."""
+    """Store an action that is refused or waits, in the row of the one that waited."""
     values = _values(wanted, request, now) | {
         "state": decision.state.value,
         "reason": decision.reason.value if decision.reason else None,
     }
     values["body"] = {**values["body"], "text": decision.text}
-    return find_action(connection, project_id, add_action(connection, project_id, values))
+    return find_action(connection, project_id, _put(connection, project_id, values, waiting))
 
 
 def ask(
@@ -153,8 +158,12 @@ def ask(
     request: ActionRequest,
     now: datetime,
     outside: Outside,
+    waiting: int | None = None,
 ) -> StoredAction:
-    """Ask for an action that the limits allow: a row, and its message in the outbox."""
+    """Ask for an action that the limits allow: a row, and its message in the outbox.
+
+    `waiting` is the number of the row of this action while it waited.
+    """
     automatic = wanted.response.automatic
     if automatic is None:
         raise AssertionError("a response without an automatic action is carried out by hand")
@@ -163,11 +172,12 @@ def ask(
         expires = now + automatic.expires_after
     values = _values(wanted, request, now) | {
         "state": ActionState.REQUESTED.value,
+        "reason": None,
         "outcome_due_at": now + automatic.outcome_within,
         "expires_at": expires,
     }
     values["body"] = {**values["body"], "receiver": automatic.receiver}
-    number = add_action(connection, project_id, values)
+    number = _put(connection, project_id, values, waiting)
     facts = AlertFacts(
         number=wanted.alert_number,
         rule=wanted.rule.name,
@@ -248,6 +258,15 @@ def named_deployments(
     return tuple(ServingDeployment(each.id, each.name, dict(each.tags)) for each in found)
 
 
+def _put(
+    connection: Connection, project_id: int, values: dict[str, Any], number: int | None
+) -> int:
+    if number is None:
+        return add_action(connection, project_id, values)
+    change_action(connection, project_id, number, **values)
+    return number
+
+
 def _values(wanted: Wanted, request: ActionRequest, now: datetime) -> dict[str, Any]:
     return {
         "alert_id": wanted.alert_number,
@@ -256,7 +275,7 @@ def _values(wanted: Wanted, request: ActionRequest, now: datetime) -> dict[str, 
         "response": wanted.response.name,
         "action": wanted.response.action.value,
         "model": wanted.alert.labels.get("model", ""),
-        "deployment_ids": [each.number for each in request.deployments],
+        "deployment_ids": list(wanted.deployments),
         "dry_run": wanted.dry_run,
         "drill": wanted.drill,
         "requested_by": wanted.asked_by,

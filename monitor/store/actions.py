@@ -100,7 +100,7 @@ def find_action(
     row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         raise UnknownSubject(f"no action {number}; `inferwatch respond list` shows them")
-    return _stored(row)
+    return stored_action(row)
 
 
 def list_actions(
@@ -122,7 +122,7 @@ def list_actions(
     if states:
         query = query.where(row.state.in_([each.value for each in states]))
     found = connection.execute(query.order_by(row.id.desc()).limit(limit))
-    return [_stored(each) for each in found]
+    return [stored_action(each) for each in found]
 
 
 def past_actions(
@@ -219,7 +219,7 @@ def take_answer(
         .with_for_update()
     ).one_or_none()
     if report is not None and found is not None and found.state == ActionState.REQUESTED.value:
-        record_outcome(connection, project_id, _stored(found), report, by, now)
+        record_outcome(connection, project_id, stored_action(found), report, by, now)
 
 
 def action_words(
@@ -233,7 +233,7 @@ def action_words(
         .where(row.project_id == project_id, row.alert_id.in_(list(alert_numbers)), ~row.drill)
         .order_by(row.alert_id, row.id.desc())
     )
-    return {each.alert_id: words_of(_stored(each)) for each in connection.execute(query)}
+    return {each.alert_id: words_of(stored_action(each)) for each in connection.execute(query)}
 
 
 def words_of(action: StoredAction) -> str:
@@ -249,7 +249,8 @@ def words_of(action: StoredAction) -> str:
 _JSON = response_action.c.body.type
 
 
-def _stored(row: Any) -> StoredAction:
+def stored_action(row: Any) -> StoredAction:
+    """The action that a row holds."""
     body = row.body
     return StoredAction(
         number=row.id,

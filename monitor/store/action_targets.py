@@ -1,0 +1,171 @@
+"""What automatic actions start from: firing alerts by what would be asked of which deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.engine import Connection
+
+from alerts.actions import ActionState, Refusal
+from alerts.model import AlertState
+from alerts.responses import DefinedResponse
+from alerts.rules import Matcher
+from alerts.silences import Silence
+from monitor.store.action_orders import deployment_numbers
+from monitor.store.actions import StoredAction, stored_action
+from monitor.store.tables import (
+    alert,
+    delivery,
+    delivery_attempt,
+    response_action,
+    silence,
+)
+
+REMEMBERED = 200
+"""How many actions of one target are looked back on; enough for a year of one every other day."""
+
+
+@dataclass(frozen=True)
+class TargetAlert:
+    """One firing alert of a target."""
+
+    number: int
+    episode: int
+    rule: str
+
+
+@dataclass(frozen=True)
+class Target:
+    """Firing alerts that would ask the same of the same deployments, in order of their numbers."""
+
+    response: DefinedResponse
+    model: str
+    deployments: tuple[int, ...]
+    alerts: tuple[TargetAlert, ...]
+
+
+def firing_targets(
+    connection: Connection, project_id: int, responses: Mapping[str, DefinedResponse]
+) -> list[Target]:
+    """Targets of firing alerts of these rules; those of the oldest alerts first."""
+    if not responses:
+        return []
+    row = alert.c
+    query = sa.select(
+        row.id, row.episode, row.rule, row.model,
+        row.body["labels"]["deployment"].astext.label("deployment"),
+    ).where(
+        row.project_id == project_id,
+        row.state == AlertState.FIRING.value,
+        row.rule.in_(list(responses)),
+    )  # fmt: skip
+    found: dict[tuple[str, str, tuple[int, ...]], list[TargetAlert]] = {}
+    by_name = {each.name: each for each in responses.values()}
+    for each in connection.execute(query.order_by(row.id)):
+        numbers = deployment_numbers(each.deployment or "")
+        key = (responses[each.rule].name, each.model, numbers)
+        found.setdefault(key, []).append(TargetAlert(each.id, each.episode, each.rule))
+    return [
+        Target(by_name[name], model, numbers, tuple(alerts))
+        for (name, model, numbers), alerts in found.items()
+    ]
+
+
+def history_of(connection: Connection, project_id: int, target: Target) -> list[StoredAction]:
+    """Actions of a target, refused ones too, the newest first; drills and returns apart."""
+    row = response_action.c
+    numbers = sa.cast(list(target.deployments), ARRAY(sa.Integer))
+    query = (
+        sa.select(response_action)
+        .where(row.project_id == project_id, row.model == target.model)
+        .where(row.response == target.response.name, row.deployment_ids == numbers)
+        .where(~row.drill, row.returns.is_(None))
+        .order_by(row.id.desc())
+        .limit(REMEMBERED)
+    )
+    return [stored_action(each) for each in connection.execute(query)]
+
+
+def expired_actions(connection: Connection, project_id: int, now: datetime) -> list[StoredAction]:
+    """Actions whose time is over and whose former state was not asked for again yet."""
+    row, back = response_action.c, response_action.alias("back")
+    asked_back = sa.exists().where(back.c.project_id == project_id, back.c.returns == row.id)
+    query = (
+        sa.select(response_action)
+        .where(row.project_id == project_id, row.state == ActionState.DONE.value)
+        .where(~row.dry_run, ~row.drill, row.returns.is_(None), row.expires_at <= now)
+        .where(~asked_back)
+        .order_by(row.id)
+    )
+    return [stored_action(each) for each in connection.execute(query)]
+
+
+def end_waiting(connection: Connection, project_id: int) -> None:
+    """Refuse the actions that waited for somebody to take on an alert that is over."""
+    row = response_action.c
+    over = sa.exists().where(
+        alert.c.id == row.alert_id,
+        alert.c.project_id == project_id,
+        sa.or_(
+            alert.c.episode != row.episode,
+            alert.c.state.not_in((AlertState.FIRING.value, AlertState.RECOVERING.value)),
+        ),
+    )
+    told = sa.func.jsonb_build_object("text", "the alert was over before anybody took it on")
+    connection.execute(
+        sa.update(response_action)
+        .where(row.project_id == project_id, row.state == ActionState.WAITING.value, over)
+        .values(
+            state=ActionState.REFUSED.value,
+            reason=Refusal.NOT_FIRING.value,
+            body=row.body.op("||")(told),
+        )
+    )
+
+
+def note_undelivered(connection: Connection, project_id: int, now: datetime) -> None:
+    """Of actions whose message will not be sent any more no outcome is to be waited for."""
+    row, owed = response_action.c, delivery.c
+    last = (
+        sa.select(delivery_attempt.c.detail)
+        .where(delivery_attempt.c.delivery_id == owed.id)
+        .order_by(delivery_attempt.c.id.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    told = sa.func.concat("not delivered: ", sa.func.coalesce(last, "no attempt was made"))
+    connection.execute(
+        sa.update(response_action)
+        .where(row.project_id == project_id, row.state == ActionState.REQUESTED.value)
+        .where(owed.project_id == project_id, owed.delivery_key == row.delivery_key)
+        .where(owed.state == "dead", row.outcome_due_at > now)
+        .values(
+            outcome_due_at=now,
+            body=row.body.op("||")(sa.func.jsonb_build_object("text", told)),
+        )
+    )
+
+
+def silences_in_force(
+    connection: Connection, project_id: int, now: datetime
+) -> tuple[Silence, ...]:
+    """Silences that hold now."""
+    row = silence.c
+    query = sa.select(silence).where(
+        row.project_id == project_id, row.starts_at <= now, row.ends_at > now
+    )
+    return tuple(
+        Silence(
+            each.id,
+            tuple(Matcher(one["label"], tuple(one["patterns"])) for one in each.matchers),
+            each.author,
+            each.reason,
+            each.starts_at,
+            each.ends_at,
+        )
+        for each in connection.execute(query.order_by(row.id))
+    )
