@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy.engine import Connection
 
 from monitor.jobs.base import JobContext, JobReport, run_claimed
+from monitor.jobs.five_minutes import judge_five_minutes
 from monitor.jobs.grouping import GroupKey, group_rows
 from monitor.jobs.names import SERVING
 from monitor.jobs.profile_windows import without_expired
@@ -42,6 +43,7 @@ def _profile(context: JobContext, held: Claim) -> None:
         needed = without_expired(connection, context, sorted(marks.rows), Grain.FIVE_MINUTES)
         parts = _gather(connection, context, needed)
         write_profiles(connection, project, model, _stored(context, parts))
+        judge_five_minutes(connection, context, needed)
         delete_marks(connection, marks.ids)
         finish(connection, held, {start: marks.rows[start] for start in needed})
 

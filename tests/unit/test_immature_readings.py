@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from alerts.model import Labels, ReadingState
-from monitor.jobs.evaluate_rules import reading_of
+from monitor.jobs.readings import reading_of
 from monitor.measurement import Direction, Failed, Measured, Measurement, Outcome, Subject, TooFew
 from monitor.windows import Window
 

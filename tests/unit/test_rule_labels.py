@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from monitor.jobs.base import JobContext
-from monitor.jobs.evaluate_rules import Words, labels_of, served_together
+from monitor.jobs.readings import Words, labels_of, served_together
 from monitor.measurement import Direction, Measured, Measurement, Subject
 from monitor.windows import Window
 from tests.factories import make_contract

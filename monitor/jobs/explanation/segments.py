@@ -10,8 +10,8 @@ from sqlalchemy.engine import Connection
 
 from monitor.checks.context.segment_losses import SegmentLosses
 from monitor.jobs.base import JobContext
-from monitor.jobs.evaluate_rules import segment_text
 from monitor.jobs.labelled_sample import blocks_of, row_losses
+from monitor.jobs.readings import segment_text
 from monitor.profiles.arrays import Floats
 from monitor.profiles.block import PredictionBlock
 from monitor.profiles.labels import ENTITY_GROUPS

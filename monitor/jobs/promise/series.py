@@ -18,8 +18,8 @@ from monitor.checks.promise.hours import HOUR, Hours
 from monitor.contract import Contract
 from monitor.expected_days import expected_hours
 from monitor.jobs.base import JobContext
-from monitor.jobs.evaluate_rules import segment_text
 from monitor.jobs.plans.base import WATCHED_ROLES
+from monitor.jobs.readings import segment_text
 from monitor.profiles.arrays import Integers
 from monitor.profiles.binning import Binning
 from monitor.profiles.columns import CELLS
