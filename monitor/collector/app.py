@@ -21,6 +21,7 @@ from monitor.collector.alert_desk import AlertDesk
 from monitor.collector.alerts_api import alerts_router
 from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
+from monitor.collector.link_pages import link_router
 from monitor.collector.logs import LOGGER
 from monitor.collector.ports import Store
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
@@ -71,6 +72,7 @@ def create_app(
     _add_intake(app, edge)
     if desk is not None:
         app.include_router(alerts_router(desk))
+        app.include_router(link_router(desk))
     _add_service(app, edge)
     _add_errors(app, edge)
     return app

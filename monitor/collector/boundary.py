@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -15,10 +15,11 @@ from starlette.requests import ClientDisconnect
 from monitor.collector.logs import LOGGER, describe
 from monitor.errors import InferwatchError, RequestRefused
 
+Result = TypeVar("Result")
 _FORESEEN = (InferwatchError, HTTPException, ClientDisconnect)
 
 
-async def guarded(work: Coroutine[Any, Any, bytes], path: str) -> bytes:
+async def guarded(work: Coroutine[Any, Any, Result], path: str) -> Result:
     """The result of `work`; an unforeseen error becomes RequestRefused 500."""
     task = asyncio.ensure_future(work)
     try:

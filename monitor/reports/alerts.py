@@ -153,6 +153,17 @@ def locate(engine: Engine, fingerprint: str) -> tuple[int, int] | None:
     return None
 
 
+def number_of(engine: Engine, project_id: int, fingerprint: str) -> int:
+    """The number of the project's alert with this fingerprint; UnknownSubject when it has none."""
+    row = alert.c
+    with reading(engine, project_id) as connection:
+        query = sa.select(row.id).where(row.project_id == project_id)
+        found = connection.scalar(query.where(row.fingerprint == fingerprint))
+    if found is None:
+        raise UnknownSubject("this project has no such alert")
+    return int(found)
+
+
 def open_of_model(
     connection: Connection, project_id: int, model: str, without: int
 ) -> tuple[Finding, ...]:

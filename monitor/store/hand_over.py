@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection, Engine
 from alerts.channels.registry import CHANNELS
 from alerts.config import AlertConfig, read_alert_config
 from alerts.deeds import Deed, acknowledge, archive, close, snooze, unarchive
+from alerts.errors import AlertNotOpen
 from alerts.lifecycle import close_all, close_without_rule
 from alerts.model import Alert, AlertState, ResolvedReason
 from monitor.errors import ConfigurationError, Problem
@@ -72,15 +73,19 @@ def acknowledge_alert(
     comment: str,
     now: datetime,
     *,
+    episode: int | None = None,
     role: Role = Role.WORKER,
 ) -> Alert:
     """Somebody takes an open alert on; it stays open. The alert as it is now.
 
-    Raises UnknownSubject when there is no such alert, AlertNotOpen when it is over.
+    Raises UnknownSubject when there is no such alert, AlertNotOpen when it is over or its episode
+    is another one than `episode`.
     """
     act = _Act(*_checked(by, comment), now)
 
     def done(before: Alert) -> Deed:
+        if episode is not None and before.episode != episode:
+            raise AlertNotOpen(f"alert {number} is in episode {before.episode}, not {episode}")
         return acknowledge(before, act.by, act.now, act.comment or "")
 
     return _do(engine, project_id, number, done, role)
