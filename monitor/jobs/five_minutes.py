@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.engine import Connection
 
 from alerts.config import AlertConfig
+from alerts.history import Timelines
 from alerts.model import Labels, Reading
 from monitor.checks.registry import CheckName
 from monitor.checks.serving import serving_rates
@@ -76,18 +77,17 @@ class FiveMinuteHistory:
         self._reach: timedelta = longest_burn(config)
         self._begin: datetime | None = None
         self._end: datetime | None = None
-        self._found: dict[Labels, dict[datetime, Reading]] = defaultdict(dict)
+        self._found = Timelines()
 
     def between(self, after: datetime, until: datetime) -> list[Reading]:
         """Readings of all subjects whose windows end in `(after, until]`."""
         self._ensure(after, until)
-        known = (each for by_time in self._found.values() for each in by_time.values())
-        return [each for each in known if after < each.at <= until]
+        return list(self._found.between(after, until))
 
     def readings(self, labels: Labels, after: datetime, until: datetime) -> Sequence[Reading]:
         """Readings of a subject whose windows end in `(after, until]`, each window once."""
         self._ensure(after, until)
-        return [each for at, each in self._found[labels].items() if after < at <= until]
+        return self._found.readings(labels, after, until)
 
     def _ensure(self, after: datetime, until: datetime) -> None:
         begin, end = self._begin or until, self._end or until
@@ -96,7 +96,7 @@ class FiveMinuteHistory:
         self._begin, self._end = min(begin, after - self._reach), max(end, until)
         made = five_minute_rates(self._connection, self._context, self._begin, self._end)
         for each in readings_of(self._connection, self._context, self._config, made):
-            self._found[each.labels][each.at] = each
+            self._found.add(each)
 
 
 def five_minute_rates(

@@ -57,30 +57,28 @@ def served_together(
     return {key: frozenset(numbers) for key, numbers in found.items()}
 
 
-def words_of(
-    connection: Connection, context: JobContext, measurements: Sequence[Measurement]
-) -> Words:
-    """What the numbers in these measurements stand for."""
-    project, model = context.project_id, context.model_id
-    return Words(
-        segments(connection, project, model),
-        deployment_names(connection, project, model),
-        baseline_names(connection, project, model),
-        served_together(measurements),
-    )
-
-
 def readings_of(
     connection: Connection,
     context: JobContext,
     config: AlertConfig,
     measurements: Sequence[Measurement],
+    together: Mapping[tuple[str, Window], frozenset[int]] | None = None,
 ) -> list[Reading]:
-    """Measurements that any rule is about, as readings."""
+    """Measurements that any rule is about, as readings.
+
+    `together` says which deployments served a leg's window; without it that is what these
+    measurements are about.
+    """
     if not measurements:
         return []
-    words = words_of(connection, context, measurements)
-    tags = deployment_tags(connection, context.project_id, context.model_id)
+    project, model = context.project_id, context.model_id
+    words = Words(
+        segments(connection, project, model),
+        deployment_names(connection, project, model),
+        baseline_names(connection, project, model),
+        served_together(measurements) if together is None else together,
+    )
+    tags = deployment_tags(connection, project, model)
     matching = _Matching(config, context, words)
     return [reading_of(one, labels, tags) for one in measurements if (labels := matching(one))]
 

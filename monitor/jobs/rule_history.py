@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -10,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from alerts.conditions.burn import BurnRate
 from alerts.config import AlertConfig
+from alerts.history import Timelines
 from alerts.model import Labels, Reading
 from monitor.jobs.base import JobContext
 from monitor.jobs.readings import readings_of
@@ -37,12 +37,12 @@ class StoredHistory:
         self._connection, self._context, self._config = connection, context, config
         self._reach = longest_burn(config)
         self._read: dict[tuple[str, ...], tuple[datetime, datetime]] = {}
-        self._found: dict[Labels, dict[datetime, Reading]] = defaultdict(dict)
+        self._found = Timelines()
 
     def readings(self, labels: Labels, after: datetime, until: datetime) -> Sequence[Reading]:
         """Readings of a subject whose windows end in `(after, until]`, each window once."""
         self._ensure(tuple(labels.get(name, "") for name in _SERIES), after, until)
-        return [each for at, each in self._found[labels].items() if after < at <= until]
+        return self._found.readings(labels, after, until)
 
     def _ensure(self, series: tuple[str, ...], after: datetime, until: datetime) -> None:
         begin, end = self._read.get(series, (until, until))
@@ -56,4 +56,4 @@ class StoredHistory:
             self._connection, context.project_id, context.model_id, begin, end, wanted
         )
         for each in readings_of(self._connection, context, self._config, stored):
-            self._found[each.labels][each.at] = each
+            self._found.add(each)
