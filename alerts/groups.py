@@ -55,12 +55,17 @@ class GroupKey:
 
 @dataclass(frozen=True)
 class Entry:
-    """One alert in a message, and what is new about it."""
+    """One alert in a message, and what is new about it.
+
+    `times` is how often the receiver has then been told of the episode: it tells apart messages
+    that say the same again.
+    """
 
     alert: Alert
     rule: Rule
     change: Change
     context: AlertContext = NOTHING_KNOWN
+    times: int = 1
 
     @property
     def key(self) -> FindingKey:

@@ -95,6 +95,10 @@ class Inhibitors:
             self._asked.discard(fingerprint)
         return self._answers[fingerprint]
 
+    def facts_of(self, fingerprint: str) -> Facts:
+        """The facts of a firing alert; KeyError when none has this fingerprint."""
+        return self._firing[fingerprint]
+
     def _find(self, facts: Facts) -> tuple[str, str] | None:
         if not self._sources or len(self._asked) > _DEEPEST:
             return None

@@ -236,7 +236,10 @@ class ToldEvent(StrEnum):
 class Told:
     """What one receiver was last told of an alert, when, and how often in this episode.
 
-    `excess` is how bad it was then (see `alerts.rules.excess_of`).
+    `excess` is how bad it was then (see `alerts.rules.excess_of`), `first_at` when it was first
+    told of the episode: escalation steps count from there. `group` are the labels of the group that
+    it was told in, where its end belongs too. An episode that ended untold, and is not to be told
+    of any more, is ended with 0 times.
     """
 
     episode: int
@@ -244,6 +247,8 @@ class Told:
     at: datetime
     times: int = 1
     excess: float | None = None
+    first_at: datetime | None = None
+    group: tuple[tuple[str, str], ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -272,9 +277,9 @@ class Alert:
     kind, `last_judged` the newest one that was a breach or clear; `data_state` follows the former.
     `since` is when the present state began, `pending_since` the end of the episode's first
     breaching window and `clear_since` that of the first clear one since: times of the data.
-    `noticed_at` is when it was found to fire, by the clock: group waits and escalation steps count
-    from there. `excess` is how far beyond its threshold it was when it fired or last got much
-    worse. `told` gives what each receiver was last told, by the receiver's name.
+    `noticed_at` is when it was found to fire, by the clock: group waits count from there. `excess`
+    is how far beyond its threshold it was when it fired or last got much worse. `told` gives what
+    each receiver was last told, by the receiver's name.
     """
 
     fingerprint: str
@@ -319,12 +324,11 @@ class Alert:
     @property
     def is_settled(self) -> bool:
         """Nobody is owed a word about it: it does not fire, and who knew of it knows its end."""
-        if self.is_firing:
+        if self.is_firing or any(each.event is not ToldEvent.ENDED for each in self.told.values()):
             return False
         if self.state is not AlertState.RESOLVED or self.fired_at is None:
             return True
-        told = [each for each in self.told.values() if each.episode == self.episode]
-        return bool(told) and all(each.event is ToldEvent.ENDED for each in told)
+        return any(each.episode == self.episode for each in self.told.values())
 
     @property
     def key(self) -> FindingKey:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 MINUTES_OF_DAY = 24 * 60
@@ -104,7 +104,7 @@ class TimeInterval:
         for ahead in range(_LOOK_AHEAD_DAYS):
             day = first + timedelta(days=ahead)
             walls = (
-                datetime(day.year, day.month, day.day, *divmod(minute, 60), fold=fold, tzinfo=zone)
+                datetime.combine(day, time(*divmod(minute, 60), fold=fold), tzinfo=zone)
                 for minute in minutes
                 for fold in (0, 1)
             )

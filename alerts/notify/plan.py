@@ -2,28 +2,29 @@
 
 Pure and driven by state, not by events: what an alert is, and what each receiver was last told of
 it, decide what is owed. The same state planned twice owes nothing the second time; a message that
-had to wait (for a group, a silence, an inhibition) is owed when the waiting is over.
+had to wait (for a group, a silence, an inhibition, a storm) is owed when the waiting is over.
+
+The way of a message: who (`destinations`), what (`items`), not now (`holds`), together (`piles`),
+not too many (`brake`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from alerts.config import AlertConfig
 from alerts.groups import Change, Entry, EventType, Group, GroupKey
-from alerts.model import Alert, AlertState, ResolvedReason, Told, ToldEvent
-from alerts.rules import Rule
+from alerts.model import Alert, AlertState, Told, ToldEvent
+from alerts.notify.brake import brake, lane_of
+from alerts.notify.destinations import Directory
+from alerts.notify.items import Account, Accountant, Item, Known
+from alerts.notify.outlook import NOTHING_SENT, Lane, Outlook
+from alerts.notify.piles import Draft, Pace, Sorted, sort_pile, split_pairs
 from alerts.silences import Silence
 
-
-@dataclass(frozen=True)
-class Known:
-    """One alert and the rule it was judged by."""
-
-    alert: Alert
-    rule: Rule
+__all__ = ["Known", "Plan", "plan"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Plan:
     `groups` are in the order in which they must be sent. `told` gives, by fingerprint, what the
     receivers of each alert know once the messages are owed. `settled` are alerts nobody is owed a
     word about any more. `next_at` is when to plan again if nothing happens before; None: never.
+    `held` says, by fingerprint, why something is not told now.
     """
 
     groups: tuple[Group, ...]
@@ -43,89 +45,169 @@ class Plan:
 
 
 def plan(
-    config: AlertConfig, alerts: Iterable[Known], silences: Iterable[Silence], now: datetime
+    config: AlertConfig,
+    alerts: Iterable[Known],
+    silences: Iterable[Silence],
+    now: datetime,
+    outlook: Outlook = NOTHING_SENT,
 ) -> Plan:
     """The messages owed now for these alerts, which are all that are not settled."""
-    open_groups: dict[GroupKey, list[Entry]] = {}
-    ended_groups: dict[GroupKey, list[Entry]] = {}
-    told: dict[str, dict[str, Told]] = {}
-    settled: set[str] = set()
-    _ = tuple(silences)
-    for known in alerts:
-        _plan_one(config, known, now, open_groups, ended_groups, told, settled)
-    groups = [
-        *_groups(ended_groups, EventType.RESOLVED, config),
-        *_groups(open_groups, EventType.OPENED, config),
-    ]
-    return Plan(tuple(groups), told, frozenset(settled))
-
-
-def _plan_one(
-    config: AlertConfig,
-    known: Known,
-    now: datetime,
-    open_groups: dict[GroupKey, list[Entry]],
-    ended_groups: dict[GroupKey, list[Entry]],
-    told: dict[str, dict[str, Told]],
-    settled: set[str],
-) -> None:
-    alert, rule = known.alert, known.rule
-    receiver = config.receiver_of(rule).name
-    before = alert.told.get(receiver)
-    knows = before is not None and before.episode == alert.episode
-    key = group_key(receiver, rule, alert)
-    if before is not None and not knows and before.event is not ToldEvent.ENDED:
-        past = past_episode(alert, before.episode)
-        ended_groups.setdefault(key, []).append(Entry(past, rule, Change.ENDED))
-        told[alert.fingerprint] = {
-            **alert.told, receiver: Told(past.episode, ToldEvent.ENDED, now)
-        }  # fmt: skip
-    if alert.is_firing and not knows:
-        open_groups.setdefault(key, []).append(Entry(alert, rule, Change.OPENED))
-        told[alert.fingerprint] = {
-            **alert.told, receiver: Told(alert.episode, ToldEvent.OPENED, now)
-        }  # fmt: skip
-    elif alert.is_firing:
-        open_groups.setdefault(key, []).append(Entry(alert, rule, Change.NONE))
-    elif alert.state is AlertState.RESOLVED:
-        settled.add(alert.fingerprint)
-        if not knows:
-            open_groups.setdefault(key, []).append(Entry(alert, rule, Change.OPENED))
-        if before is None or not knows or before.event is not ToldEvent.ENDED:
-            ended_groups.setdefault(key, []).append(Entry(alert, rule, Change.ENDED))
-        told[alert.fingerprint] = {
-            **alert.told, receiver: Told(alert.episode, ToldEvent.ENDED, now)
-        }  # fmt: skip
-
-
-def past_episode(alert: Alert, episode: int) -> Alert:
-    """An earlier episode as it ended, for a receiver that knows of it as open."""
-    end = alert.ends.get(episode)
-    return replace(
-        alert,
-        episode=episode,
-        state=AlertState.RESOLVED,
-        resolved_reason=end.reason if end is not None else ResolvedReason.RECOVERED,
-        resolved_at=end.at if end is not None else alert.resolved_at,
+    known = tuple(alerts)
+    directory = Directory(config)
+    accountant = Accountant(directory, known, silences, outlook.undelivered, now)
+    accounts = [accountant.account(each) for each in known]
+    out = Sorted()
+    for key, items in _piles(accounts).items():
+        sort_pile(key, items, _pace(directory, key.receiver, outlook), now, out)
+    out.looks += [each.escalation.next_at for each in accounts if each.escalation.next_at]
+    out.news = _braked(config, out, outlook, now)
+    split_pairs(out.news, out)
+    drafts = [*_by_key(out.ends), *_by_key(out.news), *_by_key(out.late_ends)]
+    ledger = _Ledger(now)
+    for draft in drafts:
+        ledger.tell(draft)
+    for item in out.passed:
+        ledger.pass_over(item)
+    return Plan(
+        groups=tuple(_group(each, ledger) for each in drafts if _is_sent(each, directory)),
+        told=ledger.told,
+        settled=frozenset(
+            each.known.alert.fingerprint for each in accounts if ledger.is_settled(each)
+        ),
+        next_at=min((each for each in out.looks if each > now), default=None),
+        held={
+            each.known.alert.fingerprint: "; ".join(hold.text for hold in each.holds)
+            for each in accounts
+            if each.holds
+        },
     )
 
 
-def group_key(receiver: str, rule: Rule, alert: Alert) -> GroupKey:
-    """The group that an alert of a rule belongs to."""
-    labels = (("model", alert.labels.get("model", "")), ("response", rule.response.value))
-    return GroupKey(receiver, alert.labels.get("project", ""), labels)
+def _piles(accounts: Iterable[Account]) -> dict[GroupKey, list[Item]]:
+    piles: dict[GroupKey, list[Item]] = {}
+    for account in accounts:
+        for item in account.items:
+            piles.setdefault(item.key, []).append(item)
+    return piles
 
 
-def _groups(
-    found: Mapping[GroupKey, list[Entry]], event: EventType, config: AlertConfig
-) -> list[Group]:
-    made = []
-    for key, entries in sorted(found.items(), key=lambda item: item[0]):
-        if event is EventType.RESOLVED and not config.receiver(key.receiver).send_resolved:
-            continue
-        if any(each.change is not Change.NONE for each in entries):
-            made.append(Group(key, event, tuple(sorted(entries, key=_urgency))))
-    return made
+def _pace(directory: Directory, name: str, outlook: Outlook) -> Pace:
+    receiver = directory.receivers.get(name)
+    return Pace(
+        repeat_after=receiver.repeat_after if receiver is not None else None,
+        refresh=outlook.refresh.get(name),
+        storm=directory.config.delivery.storm.within,
+    )
+
+
+def _braked(config: AlertConfig, out: Sorted, outlook: Outlook, now: datetime) -> list[Draft]:
+    """The news that may go now; when the rest is to be looked at is noted."""
+    lanes: dict[Lane, list[Draft]] = {}
+    free: list[Draft] = []
+    for draft in out.news:
+        if draft.event is EventType.OPENED:
+            lanes.setdefault(lane_of(draft), []).append(draft)
+        else:
+            free.append(draft)
+    for lane, drafts in lanes.items():
+        braked = brake(lane, drafts, config.delivery.storm, outlook, now)
+        free += braked.go
+        if braked.look_at is not None:
+            out.looks.append(braked.look_at)
+    return free
+
+
+def _by_key(drafts: Sequence[Draft]) -> list[Draft]:
+    return sorted(drafts, key=lambda each: each.key)
+
+
+def _is_sent(draft: Draft, directory: Directory) -> bool:
+    """Ends are kept from receivers that do not want them, everything from those that are gone."""
+    receiver = directory.receivers.get(draft.key.receiver)
+    if receiver is None:
+        return False
+    return receiver.send_resolved or draft.event is not EventType.RESOLVED
+
+
+class _Ledger:
+    """What receivers know after the messages of a plan."""
+
+    def __init__(self, now: datetime) -> None:
+        self.told: dict[str, dict[str, Told]] = {}
+        self._now = now
+
+    def tell(self, draft: Draft) -> None:
+        """A message is owed."""
+        for item in draft.told:
+            self._put(item, draft.key, self._after(item, draft))
+        if draft.event is EventType.RESOLVED and draft.shown:
+            # Ended alerts will be forgotten: an open one remembers when its group was told last.
+            item = draft.shown[0]
+            before = self._before(item, draft.key)
+            if before is not None:
+                self._put(item, draft.key, replace(before, at=self._now))
+
+    def pass_over(self, item: Item) -> None:
+        """An episode that opened and ended while nobody was to be told of it."""
+        before = self._before(item, item.key)
+        if before is None or before.event is ToldEvent.ENDED:
+            episode = item.alert.episode
+            self._put(item, item.key, Told(episode, ToldEvent.ENDED, self._now, times=0))
+
+    def is_settled(self, account: Account) -> bool:
+        """Whether nobody is owed a word about an alert any more."""
+        alert = account.known.alert
+        if alert.is_firing:
+            return False
+        told = self.told.get(alert.fingerprint, alert.told)
+        if any(each.event is not ToldEvent.ENDED for each in told.values()):
+            return False
+        if alert.state is not AlertState.RESOLVED or not account.items:
+            return True
+        return all(_is_about(told.get(each.key.receiver), alert) for each in account.items)
+
+    def times(self, item: Item, receiver: str) -> int:
+        """How often the receiver was told of the item's episode, this time included."""
+        known = self.told.get(item.fingerprint, item.alert.told).get(receiver)
+        return known.times if known is not None and known.episode == item.alert.episode else 1
+
+    def _after(self, item: Item, draft: Draft) -> Told:
+        alert, now = item.alert, self._now
+        before = self._before(item, draft.key)
+        if before is None or before.episode != alert.episode:
+            ended = item.pair and draft.event is EventType.STORM
+            event = ToldEvent.ENDED if ended else ToldEvent.OPENED
+            return Told(alert.episode, event, now, 1, alert.excess, now, draft.key.labels)
+        after = replace(before, at=now, times=before.times + 1)
+        if item.change is Change.ENDED:
+            return replace(after, event=ToldEvent.ENDED)
+        if item.change is Change.GOT_WORSE:
+            return replace(after, event=ToldEvent.GOT_WORSE, excess=alert.excess)
+        return after
+
+    def _before(self, item: Item, key: GroupKey) -> Told | None:
+        return self.told.get(item.fingerprint, item.alert.told).get(key.receiver)
+
+    def _put(self, item: Item, key: GroupKey, told: Told) -> None:
+        kept = self.told.setdefault(item.fingerprint, dict(item.alert.told))
+        kept[key.receiver] = told
+
+
+def _is_about(told: Told | None, alert: Alert) -> bool:
+    return told is not None and told.episode == alert.episode
+
+
+def _group(draft: Draft, ledger: _Ledger) -> Group:
+    told = [_entry(each, draft, ledger) for each in draft.told]
+    shown = [_entry(each, draft, ledger) for each in draft.shown]
+    entries = (*sorted(told, key=_urgency), *sorted(shown, key=_urgency))
+    return Group(draft.key, draft.event, entries, draft.note)
+
+
+def _entry(item: Item, draft: Draft, ledger: _Ledger) -> Entry:
+    ended = item.pair and draft.event is EventType.STORM
+    change = Change.ENDED if ended else item.change
+    return Entry(item.alert, item.rule, change, times=ledger.times(item, draft.key.receiver))
 
 
 def _urgency(entry: Entry) -> tuple[bool, int, str]:

@@ -96,6 +96,8 @@ def told_to_json(told: Mapping[str, Told]) -> dict[str, Any]:
             "at": each.at.isoformat(),
             "times": each.times,
             "excess": each.excess,
+            "first_at": _text(each.first_at),
+            "group": each.group,
         }
         for name, each in told.items()
     }
@@ -133,7 +135,13 @@ def _told(kept: Mapping[str, Any]) -> Told:
         at=datetime.fromisoformat(kept["at"]),
         times=kept["times"],
         excess=kept["excess"],
+        first_at=_moment(kept.get("first_at")),
+        group=_pairs(kept.get("group")),
     )
+
+
+def _pairs(kept: Any) -> tuple[tuple[str, str], ...] | None:
+    return tuple((name, value) for name, value in kept) if kept is not None else None
 
 
 def _archive(kept: Mapping[str, Any] | None) -> Archive | None:

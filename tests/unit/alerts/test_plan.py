@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from alerts.config import AlertConfig, Owner, Receiver
+from alerts.config import AlertConfig, Receiver
+from alerts.delivery_policy import DeliveryPolicy, Storm
 from alerts.groups import Change, Group
 from alerts.lifecycle import step
 from alerts.model import Alert, AlertState, Labels, Reading, ResponseAction, Severity
 from alerts.notify.plan import Known, plan
+from alerts.owners import Owner
 from alerts.rules import Bounds
 
 from .factories import NOW, config, reading, rule
@@ -86,6 +88,7 @@ def test_models_responses_and_receivers_part_messages() -> None:
             rule(name="second", owner="one", response=ResponseAction.RETRAIN),
             rule(name="third", owner="one", receiver="office"),
         ),
+        delivery=DeliveryPolicy(storm=Storm(messages=4)),
     )
     groups = Desk(setup).take(
         reading(1, 0.3, labels=of("m1", "a")), reading(1, 0.3, labels=of("m2", "a"))
