@@ -197,15 +197,11 @@ def _best(
 
 
 def _dry_run(mine: Sequence[StoredAction], now: datetime) -> StoredAction | None:
-    """The newest dry run for this alert that still says something."""
-    return next(
-        (
-            each
-            for each in mine
-            if each.dry_run and each.state in ASKED and each.requested_at > now - DRY_RUN_HOLDS
-        ),
-        None,
-    )
+    """The newest dry run for this alert; one that succeeded long ago says nothing any more."""
+    found = next((each for each in mine if each.dry_run and each.state in ASKED), None)
+    if found is None or found.state is not ActionState.DONE:
+        return found
+    return found if found.requested_at > now - DRY_RUN_HOLDS else None
 
 
 def _failed(tried: _Tried, rehearsed: StoredAction) -> _Tried:

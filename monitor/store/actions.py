@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
 from alerts.actions import (
@@ -229,7 +230,7 @@ def action_words(
     row = response_action.c
     query = (
         sa.select(response_action)
-        .distinct(row.alert_id)
+        .ext(distinct_on(row.alert_id))
         .where(row.project_id == project_id, row.alert_id.in_(list(alert_numbers)), ~row.drill)
         .order_by(row.alert_id, row.id.desc())
     )
