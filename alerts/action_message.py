@@ -14,11 +14,24 @@ from typing import Any
 from alerts.actions import ServingDeployment
 from alerts.alert_body import Json
 from alerts.groups import EventType
+from alerts.message_body import MAXIMUM_BODY_BYTES, encode_body
 from alerts.messages import Message
 from alerts.model import ResponseAction, Severity
 from alerts.text import clean, moment_text, words
 
-_TEXT, _TAGS, _LABELS = 300, 40, 20
+_MOST_DEPLOYMENTS = 50
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """How much is told: characters of a text, tags of a deployment, labels of the alert."""
+
+    text: int
+    tags: int
+    labels: int
+
+
+_TIGHTER = (_Limits(300, 40, 20), _Limits(100, 12, 20), _Limits(60, 0, 10))
 
 
 @dataclass(frozen=True)
@@ -71,56 +84,68 @@ def action_message(order: ActionOrder, now: datetime) -> Message:
         severity=Severity.PAGE,
         title=title,
         lines=_lines(order),
-        body={
-            "type": EventType.RESPONSE_REQUESTED.value,
-            "timestamp": moment_text(now),
-            "data": _data(order),
-        },
+        body=_fitting_body(order, now),
         new=(),
         group=f"action/{order.project}/{order.model}",
         drill=order.drill,
     )
 
 
-def _data(order: ActionOrder) -> dict[str, Json]:
+def _fitting_body(order: ActionOrder, now: datetime) -> dict[str, Json]:
+    """All that is needed to act always fits; tags and texts are cut when there are many."""
+    for limits in _TIGHTER:
+        body: dict[str, Json] = {
+            "type": EventType.RESPONSE_REQUESTED.value,
+            "timestamp": moment_text(now),
+            "data": _data(order, limits),
+        }
+        if len(encode_body(body)) < MAXIMUM_BODY_BYTES:
+            return body
+    raise AssertionError("an order told tightly fits: every text in it is capped")
+
+
+def _data(order: ActionOrder, limits: _Limits) -> dict[str, Json]:
+    most = limits.text
     return {
         "action_id": order.number,
-        "response": clean(order.response, _TEXT),
+        "response": clean(order.response, most),
         "action": order.action.value,
-        "project": clean(order.project, _TEXT),
-        "model": clean(order.model, _TEXT),
-        "deployments": [_deployment(each) for each in order.deployments],
+        "project": clean(order.project, most),
+        "model": clean(order.model, most),
+        "deployments": [
+            _deployment(each, limits) for each in order.deployments[:_MOST_DEPLOYMENTS]
+        ],
         "parameters": {"to_percent": order.to_percent, "from_percent": order.from_percent},
         "dry_run": order.dry_run,
         "drill": order.drill,
-        "requested_by": clean(order.requested_by, _TEXT),
+        "requested_by": clean(order.requested_by, most),
         "answer_by": moment_text(order.answer_by),
         "expires_at": moment_text(order.expires_at) if order.expires_at is not None else None,
         "returns": order.returns,
         "former": dict(order.former) if order.former is not None else None,
-        "alert": _alert(order.alert),
-        "outcome_url": order.outcome_url,
+        "alert": _alert(order.alert, limits),
+        "outcome_url": clean(order.outcome_url, 500),
     }
 
 
-def _deployment(each: ServingDeployment) -> Json:
-    tags = list(each.tags.items())[:_TAGS]
+def _deployment(each: ServingDeployment, limits: _Limits) -> Json:
+    tags = list(each.tags.items())[: limits.tags]
     return {
         "number": each.number,
-        "name": clean(each.name, _TEXT) if each.name else None,
-        "tags": {name: clean(value, _TEXT) for name, value in tags},
+        "name": clean(each.name, limits.text) if each.name else None,
+        "tags": {name: clean(value, limits.text) for name, value in tags},
     }
 
 
-def _alert(facts: AlertFacts) -> Json:
-    labels = list(facts.labels.items())[:_LABELS]
+def _alert(facts: AlertFacts, limits: _Limits) -> Json:
+    labels = list(facts.labels.items())[: limits.labels]
     return {
         "number": facts.number,
-        "rule": clean(facts.rule, _TEXT),
+        "rule": clean(facts.rule, limits.text),
         "finding_id": facts.finding_id,
-        "labels": {name: clean(value, _TEXT) for name, value in labels},
-        "summary": clean(facts.summary, _TEXT),
-        "link": clean(facts.link, _TEXT),
+        "labels": {name: clean(value, limits.text) for name, value in labels},
+        "summary": clean(facts.summary, limits.text),
+        "link": clean(facts.link, 500),
     }
 
 
