@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from alerts.channels.alertmanager import Alertmanager
 from alerts.channels.alertmanager_webhook import AlertmanagerWebhook
+from alerts.channels.apprise_notice import AppriseNotice
 from alerts.channels.base import Channel
 from alerts.channels.cloudevents import CloudEvents
 from alerts.channels.jsm import JiraServiceManagement
@@ -28,6 +29,7 @@ CHANNELS: Mapping[str, type[Channel]] = MappingProxyType(
         "slack": Slack,
         "teams": Teams,
         "email": Mail,
+        "apprise": AppriseNotice,
     }
 )
 
