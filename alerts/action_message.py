@@ -19,7 +19,7 @@ from alerts.messages import Message
 from alerts.model import ResponseAction, Severity
 from alerts.text import clean, moment_text, words
 
-_MOST_DEPLOYMENTS = 50
+_MOST_NAMED = 50
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class _Limits:
 
 
 _TIGHTER = (_Limits(300, 40, 20), _Limits(100, 12, 20), _Limits(60, 0, 10))
+_NUMBERS_ONLY = _Limits(0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def _data(order: ActionOrder, limits: _Limits) -> dict[str, Json]:
         "project": clean(order.project, most),
         "model": clean(order.model, most),
         "deployments": [
-            _deployment(each, limits) for each in order.deployments[:_MOST_DEPLOYMENTS]
+            _deployment(each, limits if place < _MOST_NAMED else _NUMBERS_ONLY)
+            for place, each in enumerate(order.deployments)
         ],
         "parameters": {"to_percent": order.to_percent, "from_percent": order.from_percent},
         "dry_run": order.dry_run,
@@ -132,7 +134,7 @@ def _deployment(each: ServingDeployment, limits: _Limits) -> Json:
     tags = list(each.tags.items())[: limits.tags]
     return {
         "number": each.number,
-        "name": clean(each.name, limits.text) if each.name else None,
+        "name": clean(each.name, limits.text) if each.name and limits.text else None,
         "tags": {name: clean(value, limits.text) for name, value in tags},
     }
 
