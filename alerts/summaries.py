@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote
 
+from alerts.conditions.composite import Composite
 from alerts.groups import Entry
 from alerts.model import Reading
 from alerts.rules import Rule, Subject
@@ -34,10 +35,13 @@ def reading_of(entry: Entry) -> Reading | None:
 def summary_of(rule: Rule, labels: Mapping[str, str], reading: Reading | None) -> str:
     """The rule's own sentence, or a plain one made of the subject and the number."""
     fields = _fields(rule, labels, reading)
-    return clean(fill(rule.summary or _plain_template(labels, reading), fields), SUMMARY_LIMIT)
+    template = rule.summary or _plain_template(rule, labels, reading)
+    return clean(fill(template, fields), SUMMARY_LIMIT)
 
 
-def _plain_template(labels: Mapping[str, str], reading: Reading | None) -> str:
+def _plain_template(rule: Rule, labels: Mapping[str, str], reading: Reading | None) -> str:
+    if isinstance(rule.condition, Composite):
+        return "{rule}: {text}"
     named = [f"{{{name}}}" for name in _SUBJECT_LABELS if name in labels]
     subject = " ".join(named) or "{rule}"
     if reading is None or reading.value is None:

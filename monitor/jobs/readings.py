@@ -62,25 +62,38 @@ def readings_of(
     context: JobContext,
     config: AlertConfig,
     measurements: Sequence[Measurement],
-    together: Mapping[tuple[str, Window], frozenset[int]] | None = None,
 ) -> list[Reading]:
-    """Measurements that any rule is about, as readings.
-
-    `together` says which deployments served a leg's window; without it that is what these
-    measurements are about.
-    """
+    """Measurements that any rule is about, as readings."""
     if not measurements:
         return []
-    project, model = context.project_id, context.model_id
-    words = Words(
-        segments(connection, project, model),
-        deployment_names(connection, project, model),
-        baseline_names(connection, project, model),
-        served_together(measurements) if together is None else together,
-    )
-    tags = deployment_tags(connection, project, model)
-    matching = _Matching(config, context, words)
-    return [reading_of(one, labels, tags) for one in measurements if (labels := matching(one))]
+    read = Reader(connection, context, config, served_together(measurements))
+    return [reading for one in measurements if (reading := read(one)) is not None]
+
+
+class Reader:
+    """Makes readings of measurements; `together` says which deployments served a leg's window."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        context: JobContext,
+        config: AlertConfig,
+        together: Mapping[tuple[str, Window], frozenset[int]],
+    ) -> None:
+        project, model = context.project_id, context.model_id
+        words = Words(
+            segments(connection, project, model),
+            deployment_names(connection, project, model),
+            baseline_names(connection, project, model),
+            together,
+        )
+        self._tags = deployment_tags(connection, project, model)
+        self._matching = _Matching(config, context, words)
+
+    def __call__(self, one: Measurement) -> Reading | None:
+        """The measurement as a reading; None when no rule is about it."""
+        labels = self._matching(one)
+        return None if labels is None else reading_of(one, labels, self._tags)
 
 
 class _Matching:
