@@ -1,0 +1,1 @@
+"""Faults on real processes: what is killed, refused or kept waiting loses no message."""

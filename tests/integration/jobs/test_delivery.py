@@ -1,0 +1,395 @@
+"""Messages reach receivers once, in order, when these can take them, and never get lost."""
+
+from __future__ import annotations
+
+import base64
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy.engine import Engine
+
+from alerts.channels.outbound import Outbound
+from alerts.groups import EventType
+from alerts.messages import Message
+from alerts.model import Severity
+from monitor.jobs.courier import Courier
+from monitor.jobs.dead_man import DeadMan
+from monitor.jobs.deliver import Sender, deliver
+from monitor.store.dead_letters import send_again, send_missed_again
+from monitor.store.engine import Role, transaction
+from monitor.store.hand_over import apply_alert_rules
+from monitor.store.outbox import (
+    LEASE,
+    Room,
+    claim_deliveries,
+    next_undelivered_at,
+    owe,
+    record_attempt,
+    renew_leases,
+    undelivered_pages,
+)
+from monitor.store.receivers import enable_receiver, receiver_states
+from tests.factories import START, rows_of
+from tests.unit.alerts.receiver import LocalReceiver, answer_with, listening
+
+SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
+NAMES = ("first", "second", "mail")
+RULES = """
+owners:
+  - {name: team, people: [ada@example.org], receiver: first}
+receivers:
+  - {name: first, channel: webhook, url_env: FIRST, secret_env: SECRET,
+     private_addresses_allowed: true}
+  - {name: second, channel: webhook, url_env: SECOND, secret_env: SECRET,
+     private_addresses_allowed: true}
+  - {name: mail, channel: webhook, url_env: MAIL, secret_env: SECRET,
+     private_addresses_allowed: true}
+delivery:
+  fallback: mail
+  dead_mans_switch: {url_env: MAIL, every: 1m, private_addresses_allowed: true}
+rules:
+  - {name: r, when: {check: drift}, above: 0.2, severity: ticket, owner: team,
+     response: investigate}
+"""
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+
+
+class Office:
+    """The three receivers, what is owed to them and the sender."""
+
+    def __init__(self, engine: Engine, found: dict[str, LocalReceiver]) -> None:
+        self.engine, self.receivers = engine, found
+        self.environment = {name.upper(): one.url for name, one in found.items()}
+        self.environment["SECRET"] = SECRET
+        self.now = START
+
+    def owe(
+        self,
+        key: str,
+        receiver: str = "first",
+        group: str = "g",
+        severity: Severity = Severity.TICKET,
+        alerts: tuple[int, ...] = (),
+    ) -> None:
+        message = Message(
+            EventType.OPENED, receiver, severity, f"title {key}", ("a line",), {"data": {"n": key}},
+            (), group,
+        )  # fmt: skip
+        with transaction(self.engine, 1, Role.WORKER) as connection:
+            owe(connection, 1, key, message, alerts, self.now)
+
+    def send(self, after: timedelta = timedelta()) -> int:
+        self.now += after
+        return deliver(self.engine, 1, self.now, self.environment, random.Random(1))
+
+    def got(self, receiver: str = "first") -> list[str]:
+        return [one.headers["webhook-id"] for one in self.receivers[receiver].received]
+
+    def states(self) -> dict[str, str]:
+        return dict(rows_of(self.engine, 1, "select delivery_key, state from delivery"))
+
+    def due(self, key: str) -> datetime:
+        query = "select due_at from delivery where delivery_key = :key"
+        found: datetime = rows_of(self.engine, 1, query, key=key)[0].due_at
+        return found
+
+
+@pytest.fixture
+def office(engine: Engine, project_id: int) -> Iterator[Office]:
+    apply_alert_rules(engine, project_id, RULES, name="rules", by="tests", now=START)
+    with listening() as first, listening() as second, listening() as mail:
+        yield Office(engine, dict(zip(NAMES, (first, second, mail), strict=True)))
+
+
+def test_messages_of_a_group_follow_each_other_and_groups_do_not_wait_for_each_other(
+    office: Office,
+) -> None:
+    def refuse_the_first(handler: Any) -> None:
+        is_first = handler.headers["webhook-id"] == "a-1"
+        answer_with(500 if is_first else 200)(handler)
+
+    office.receivers["first"].answer = refuse_the_first
+    office.owe("a-1", group="a")
+    office.owe("a-2", group="a")
+    office.owe("b-1", group="b")
+    for _ in range(5):
+        office.send(after=3 * SECOND)
+    assert set(office.got()) == {"a-1", "b-1"}
+    assert office.states() == {"a-1": "waiting", "a-2": "waiting", "b-1": "sent"}
+    office.receivers["first"].answer = answer_with(200)
+    office.send(after=10 * MINUTE)
+    assert office.got()[-2:] == ["a-1", "a-2"]
+    assert set(office.states().values()) == {"sent"}
+
+
+def test_a_page_behind_an_old_notice_has_the_group_tried_at_once(office: Office) -> None:
+    office.receivers["first"].answer = answer_with(500)
+    office.owe("notice")
+    for wait in (0, 6, 400, 2000):
+        office.send(after=wait * SECOND)
+    assert office.due("notice") - office.now > timedelta(hours=1)
+    office.receivers["first"].answer = answer_with(200)
+    office.owe("page", severity=Severity.PAGE)
+    office.send(after=SECOND)
+    assert office.got()[-2:] == ["notice", "page"]
+
+
+def test_a_page_behind_a_notice_keeps_its_own_dense_schedule_while_the_receiver_fails(
+    office: Office,
+) -> None:
+    office.receivers["first"].answer = answer_with(500)
+    office.owe("notice")
+    office.send()
+    office.send(after=6 * SECOND)
+    office.owe("page", severity=Severity.PAGE)
+    tries = []
+    for _ in range(40):
+        before = len(office.got())
+        office.send(after=SECOND)
+        if len(office.got()) > before:
+            tries.append((office.now - START).seconds)
+    assert len(tries) >= 4
+    assert set(office.got()) == {"notice"}
+
+
+def test_a_wait_that_a_receiver_asks_for_holds_for_all_its_messages(office: Office) -> None:
+    office.receivers["first"].answer = answer_with(429, Retry_After="120")
+    office.owe("a", group="a")
+    office.send()
+    office.owe("b", group="b", severity=Severity.PAGE)
+    office.owe("c", receiver="second")
+    for _ in range(11):
+        office.send(after=10 * SECOND)
+    assert office.got() == ["a"]
+    assert office.got("second") == ["c"]
+    office.receivers["first"].answer = answer_with(200)
+    office.send(after=11 * SECOND)
+    assert sorted(office.got()[1:]) == ["a", "b"]
+
+
+def test_a_receiver_that_says_gone_gets_nothing_until_it_is_enabled_and_the_fallback_hears_of_it(
+    office: Office, engine: Engine
+) -> None:
+    office.receivers["first"].answer = answer_with(410)
+    office.owe("a", group="a")
+    office.send()
+    for key in ("b", "c"):
+        office.owe(key, group=key)
+        office.send(after=MINUTE)
+    assert office.got() == ["a"]
+    assert {office.states()[key] for key in "abc"} == {"dead"}
+    office.send(after=10 * MINUTE)
+    told = [one.body.decode() for one in office.receivers["mail"].received]
+    assert len(told) == 2  # one at once, one for what came within the pause
+    assert all("delivery.dead_lettered" in body and "did not reach first" in body for body in told)
+    assert "title a" in told[0]
+    assert "title b" in told[1]
+    assert "title c" in told[1]
+    office.receivers["first"].answer = answer_with(200)
+    office.send(after=timedelta(hours=1))
+    assert office.got() == ["a"]
+    with transaction(engine, 1, Role.WORKER) as connection:
+        assert "410" in (receiver_states(connection, 1)["first"].reason or "")
+        since = enable_receiver(connection, 1, "first", "ada", office.now)
+        assert since is not None
+        assert len(send_missed_again(connection, 1, "first", since, office.now)) == 3
+    office.send(after=SECOND)
+    assert sorted(office.got()) == ["a", "a", "b", "c"]
+
+
+def test_a_message_given_up_is_told_once_and_can_be_sent_again_with_its_id(
+    office: Office, engine: Engine
+) -> None:
+    office.receivers["first"].answer = answer_with(400, b"no such field")
+    office.owe("a", severity=Severity.PAGE)
+    office.send()
+    office.send(after=timedelta(hours=1))
+    assert office.states()["a"] == "dead"
+    bodies = [one.body.decode() for one in office.receivers["mail"].received]
+    assert len(bodies) == 1
+    assert "no such field" in bodies[0]
+    assert '"severity":"page"' in bodies[0]
+    office.receivers["first"].answer = answer_with(200)
+    number = rows_of(engine, 1, "select id from delivery where delivery_key = 'a'")[0].id
+    office.now += timedelta(days=9)
+    with transaction(engine, 1, Role.WORKER) as connection:
+        assert send_again(connection, 1, [number, 12345], office.now) == [number]
+    office.send()
+    assert office.got() == ["a", "a"]
+    assert office.states()["a"] == "sent"
+
+
+def test_the_fallbacks_own_dead_letters_are_told_to_nobody(office: Office) -> None:
+    office.receivers["mail"].answer = answer_with(400)
+    office.owe("a", receiver="mail")
+    for _ in range(3):
+        office.send(after=timedelta(hours=1))
+    assert office.got("mail") == ["a"]
+    assert office.states() == {"a": "dead"}
+
+
+def test_a_receiver_that_is_back_gets_everything_at_once(office: Office) -> None:
+    office.receivers["first"].answer = answer_with(503)
+    for number in range(20):
+        office.owe(f"m{number}", group=str(number))
+    for wait in (0, 6, 400, 2000, 8000):
+        office.send(after=wait * SECOND)
+    office.receivers["first"].answer = answer_with(200)
+    office.owe("new", group="new")
+    office.send(after=SECOND)
+    assert set(office.states().values()) == {"sent"}
+
+
+def test_a_sender_that_lost_its_claim_overwrites_nothing(office: Office, engine: Engine) -> None:
+    office.owe("a")
+    later = START + LEASE + SECOND
+    with transaction(engine, 1, Role.WORKER) as connection:
+        (slow,) = claim_deliveries(connection, 1, START, by="one")
+    with transaction(engine, 1, Role.WORKER) as connection:
+        assert claim_deliveries(connection, 1, START + LEASE - SECOND, by="two") == []
+        (quick,) = claim_deliveries(connection, 1, later, by="two")
+    with transaction(engine, 1, Role.WORKER) as connection:
+        assert renew_leases(connection, 1, [slow], later) == 0
+        recorded = {"detail": "", "now": later, "next_due": None}
+        assert not record_attempt(connection, 1, slow, outcome="refused", **recorded)
+        assert record_attempt(connection, 1, quick, outcome="sent", **recorded)
+    assert office.states() == {"a": "sent"}
+    outcomes = rows_of(engine, 1, "select outcome from delivery_attempt order by id")
+    assert [row.outcome for row in outcomes] == ["refused", "sent"]
+
+
+def test_a_claim_that_is_renewed_is_not_taken_by_others(office: Office, engine: Engine) -> None:
+    office.owe("a")
+    with transaction(engine, 1, Role.WORKER) as connection:
+        held = claim_deliveries(connection, 1, START, by="one")
+        assert renew_leases(connection, 1, held, START + LEASE - SECOND) == 1
+    with transaction(engine, 1, Role.WORKER) as connection:
+        assert claim_deliveries(connection, 1, START + LEASE + SECOND, by="two") == []
+
+
+def test_claims_keep_to_the_room_and_take_pages_first(office: Office, engine: Engine) -> None:
+    for number in range(6):
+        office.owe(f"t{number}", group=f"t{number}")
+    office.owe("page", group="p", severity=Severity.PAGE)
+    office.owe("other", receiver="second")
+    with transaction(engine, 1, Role.WORKER) as connection:
+        found = claim_deliveries(connection, 1, START, Room(total=10, usual=2, of={"second": 0}))
+    assert {one.key for one in found} == {"t0", "page"}
+
+
+def test_pages_that_nobody_took_are_known_after_two_minutes_or_at_once_when_given_up(
+    office: Office, engine: Engine
+) -> None:
+    office.receivers["first"].answer = answer_with(500)
+    office.receivers["second"].answer = answer_with(400)
+    office.owe("slow", severity=Severity.PAGE, alerts=(7, 8))
+    office.owe("refused", receiver="second", severity=Severity.PAGE, alerts=(9,))
+    office.owe("ticket", group="t", alerts=(10,))
+    office.send()
+
+    def known(after: timedelta) -> Any:
+        with transaction(engine, 1, Role.WORKER) as connection:
+            at = START + after
+            found = undelivered_pages(connection, 1, at)
+            return found, next_undelivered_at(connection, 1, at)
+
+    assert known(MINUTE) == (frozenset({(9, "second")}), START + 2 * MINUTE)
+    assert known(2 * MINUTE) == (frozenset({(7, "first"), (8, "first"), (9, "second")}), None)
+
+
+@contextmanager
+def courier_of(office: Office, timeout: float = 5.0) -> Iterator[Courier]:
+    with Outbound(timeout=timeout) as http:
+        made = Courier(
+            Sender(
+                office.engine, office.environment, random.Random(1), lambda: office.now, "w", "",
+                http,
+            )
+        )  # fmt: skip
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+def eventually(condition: Any, within: float = 10.0) -> None:
+    end = time.monotonic() + within
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def test_a_receiver_that_never_answers_holds_up_nobody_else(office: Office) -> None:
+    hanging = threading.Event()
+    office.receivers["first"].answer = lambda handler: hanging.wait(4) and None
+    for number in range(60):
+        office.owe(f"stuck{number}", group=str(number))
+        office.owe(f"free{number}", receiver="second", group=str(number))
+    with courier_of(office) as courier:
+        began = time.monotonic()
+        courier.tick([1])
+        eventually(lambda: len(office.got("second")) == 60)
+        assert time.monotonic() - began < 3.5
+        assert len(office.got("first")) <= 4
+        hanging.set()
+
+
+def test_a_long_send_keeps_its_claim(office: Office, engine: Engine) -> None:
+    from monitor.jobs import courier as module
+
+    released = threading.Event()
+    office.receivers["first"].answer = lambda handler: (
+        released.wait(8) and answer_with(200)(handler)
+    )
+    office.owe("a")
+    with pytest.MonkeyPatch.context() as patch, courier_of(office, timeout=20) as courier:
+        patch.setattr(module, "RENEW_AFTER_SECONDS", 0.0)
+        courier.tick([1])
+        eventually(lambda: len(office.got()) == 1)
+        for _ in range(3):
+            office.now += LEASE - SECOND
+            courier.tick([1])
+            with transaction(engine, 1, Role.WORKER) as connection:
+                assert claim_deliveries(connection, 1, office.now, by="other") == []
+        released.set()
+        eventually(lambda: office.states() == {"a": "sent"})
+    assert office.got() == ["a"]
+
+
+def test_the_dead_mans_switch_is_called_while_messages_go_out_and_not_otherwise(
+    office: Office, engine: Engine
+) -> None:
+    with Outbound() as http:
+        made = DeadMan(engine, office.environment, http)
+        assert made.call_due(1, START)
+        assert not made.call_due(1, START + 30 * SECOND)
+        assert made.call_due(1, START + MINUTE)
+        office.now = START + MINUTE
+        office.owe("a")
+        assert made.call_due(1, START + 2 * MINUTE)
+        assert not made.call_due(1, START + 4 * MINUTE)  # nobody sends it
+        office.send(after=3 * MINUTE)
+        assert made.call_due(1, START + 5 * MINUTE)
+    calls = [one for one in office.receivers["mail"].received if "webhook-id" not in one.headers]
+    assert len(calls) == 4
+    assert {call.body for call in calls} == {b""}
+
+
+def test_the_switch_is_not_called_while_notifications_are_not_planned(
+    office: Office, engine: Engine
+) -> None:
+    from monitor.store.alert_book import plan_now
+
+    with transaction(engine, 1, Role.WORKER) as connection:
+        plan_now(connection, 1)
+    with Outbound() as http:
+        made = DeadMan(engine, office.environment, http)
+        assert made.call_due(1, START)
+        assert made.call_due(1, START + 2 * MINUTE)
+        assert not made.call_due(1, START + 3 * MINUTE)
