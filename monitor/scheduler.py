@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from apscheduler.schedulers.blocking import BlockingScheduler
 from sqlalchemy.engine import Engine
 
+from alerts.channels.alertmanager import Alertmanager
 from alerts.channels.outbound import Outbound
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
 from monitor.jobs.courier import Courier
@@ -39,7 +40,7 @@ log = logging.getLogger("inferwatch.scheduler")
 
 JOBS_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 15, 3600
 NOTIFY_SECONDS, DELIVER_SECONDS, SWITCH_SECONDS = 1, 1, 5
-CONDITIONS_SECONDS = 60
+CONDITIONS_SECONDS, RESTATE_SECONDS = 60, int(Alertmanager.restates.total_seconds())
 
 
 def worker_name() -> str:
@@ -82,6 +83,7 @@ class Worker:
             ("notify", NOTIFY_SECONDS, self.notify_due),
             ("deliver", DELIVER_SECONDS, self.deliver_due),
             ("switch", SWITCH_SECONDS, self.call_switches),
+            ("restate", RESTATE_SECONDS, self.restate_due),
         ):
             made.add_job(
                 guarded(name, work),
@@ -102,6 +104,10 @@ class Worker:
     def look_at_conditions(self) -> None:
         """Ages, backlogs and late data, also while a long job runs."""
         self.runner.look_at_conditions()
+
+    def restate_due(self) -> None:
+        """What receivers forget that keep no alert over a restart."""
+        self.runner.restate_due(self._http)
 
     def notify_due(self) -> None:
         """Plan what is owed and which actions are due, and begin to send it at once."""

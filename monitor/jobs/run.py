@@ -10,12 +10,14 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
+from alerts.channels.outbound import Outbound
 from monitor.jobs.base import JobContext, JobReport
 from monitor.jobs.conditions.look import look_at_conditions
 from monitor.jobs.deliver import deliver
 from monitor.jobs.notify import notify
 from monitor.jobs.registry import JOBS, Job
 from monitor.jobs.respond import respond
+from monitor.jobs.restate import restate
 from monitor.store.action_orders import Outside
 from monitor.store.bulk import BulkConnections
 from monitor.store.engine import Role, transaction
@@ -57,14 +59,14 @@ class Runner:
                 for job, run in JOBS:
                     if jobs is None or job in jobs:
                         done += self._exhaust(job, run, name, model, progress)
-                notify(self.engine, number, self.clock(), self.public_url)
+                notify(self.engine, number, self.clock(), self.public_url, self.api_url)
                 respond(self.engine, number, self.clock(), self.outside)
         return done
 
     def notify_due(self) -> int:
         """Plan the notifications that are due; how many messages became owed."""
         return sum(
-            notify(self.engine, number, self.clock(), self.public_url)
+            notify(self.engine, number, self.clock(), self.public_url, self.api_url)
             for _, number in self.projects()
         )
 
@@ -72,6 +74,13 @@ class Runner:
     def outside(self) -> Outside:
         """Where pages and the HTTP API are reached."""
         return Outside(self.public_url, self.api_url)
+
+    def restate_due(self, http: Outbound) -> int:
+        """State again to receivers that forget what they were told of; how many alerts."""
+        return sum(
+            restate(self.engine, number, self.clock(), self.environment, self.outside, http)
+            for _, number in self.projects()
+        )
 
     def respond_due(self) -> int:
         """Ask for the automatic actions that are due; how many became owed."""
