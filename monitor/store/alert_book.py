@@ -65,6 +65,7 @@ def apply_rules(connection: Connection, project_id: int, source: str, *, name: s
             project_id=project_id, version=version, source=source, applied_by=by
         )
     )
+    plan_now(connection, project_id)
     return version
 
 
@@ -117,8 +118,10 @@ def save_alerts(
     for one, rule in changed:
         values = {**row_of_alert(one, rule), "config_version": config_version}
         statement = insert(alert).values(project_id=project_id, **values)
+        # Only the plan says of a known alert that nobody is owed a word any more.
+        changes = {k: v for k, v in values.items() if k != "settled" or not one.is_settled}
         statement = statement.on_conflict_do_update(
-            index_elements=["project_id", "fingerprint"], set_=values
+            index_elements=["project_id", "fingerprint"], set_=changes
         )
         numbers[one.fingerprint] = int(connection.scalar(statement.returning(alert.c.id)))
     if numbers:

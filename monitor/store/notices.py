@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
-from alerts.codec import message_to_json
-from alerts.groups import Group
+from alerts.channels.registry import CHANNELS
+from alerts.config import AlertConfig
+from alerts.groups import EventType, Group
 from alerts.messages import Message
-from alerts.model import Told
-from alerts.notify.plan import Known
+from alerts.model import Severity, Told
+from alerts.notify.items import Known
+from alerts.notify.outlook import Lane, Outlook
 from monitor.store.alert_book import rules_of_version
 from monitor.store.alert_rows import alert_from_row, told_to_json
+from monitor.store.outbox import owe, undelivered_pages
 from monitor.store.tables import alert, delivery, notice_clock
 
 
@@ -57,24 +60,65 @@ def mark_told(
     settled: Iterable[str],
 ) -> None:
     """Remember what receivers know, and whom nobody is owed a word about any more."""
-    row = alert.c
     if told:
-        body = row.body.op("||")(
-            sa.func.jsonb_build_object("told", sa.bindparam("told", type_=alert.c.body.type))
-        )
-        connection.execute(
-            sa.update(alert)
-            .where(row.project_id == project_id, row.fingerprint == sa.bindparam("which"))
-            .values(body=body),
-            [{"which": key, "told": told_to_json(each)} for key, each in told.items()],
-        )
+        rows = [{"key": key, "told": told_to_json(each)} for key, each in told.items()]
+        connection.execute(_TELL, {"project": project_id, "rows": json.dumps(rows)})
     done = list(settled)
     if done:
-        connection.execute(
-            sa.update(alert)
-            .where(row.project_id == project_id, row.fingerprint.in_(done))
-            .values(settled=True)
-        )
+        connection.execute(_SETTLE, {"project": project_id, "keys": done})
+
+
+_TELL = sa.text(
+    """
+    update alert set body = body || jsonb_build_object('told', new.told)
+    from jsonb_to_recordset(cast(:rows as jsonb)) as new(key text, told jsonb)
+    where alert.project_id = :project and alert.fingerprint = new.key
+    """
+)
+_SETTLE = sa.text(
+    """
+    update alert set settled = true
+    where project_id = :project and fingerprint = any(cast(:keys as text[]))
+    """
+)
+
+
+def outlook_of(
+    connection: Connection, project_id: int, config: AlertConfig, found: Unsettled, now: datetime
+) -> Outlook:
+    """What the plan must know of the outbox: recent openings, storms, pages that nobody took."""
+    row = delivery.c
+    names = {number: fingerprint for fingerprint, number in found.numbers.items()}
+    since = now - 2 * config.delivery.storm.within
+    query = sa.select(row.receiver, row.severity, row.event_type, row.created_at).where(
+        row.project_id == project_id,
+        row.event_type.in_((EventType.OPENED.value, EventType.STORM.value)),
+        row.created_at > since,
+        row.created_at <= now,
+    )
+    openings: dict[Lane, list[datetime]] = {}
+    storms: dict[Lane, datetime] = {}
+    for each in connection.execute(query):
+        lane = Lane(each.receiver, each.severity == Severity.PAGE.value)
+        openings.setdefault(lane, []).append(each.created_at)
+        if each.event_type == EventType.STORM.value:
+            storms[lane] = max(each.created_at, storms.get(lane, each.created_at))
+    undelivered = frozenset(
+        (names[number], receiver)
+        for number, receiver in undelivered_pages(connection, project_id, now)
+        if number in names
+    )
+    return Outlook(openings, storms, undelivered, refresh_of(config))
+
+
+def refresh_of(config: AlertConfig) -> dict[str, timedelta]:
+    """How often receivers want to hear of what is still open, where their channel says so."""
+    found = {}
+    for each in config.receivers:
+        refresh = getattr(CHANNELS[each.channel], "refresh", None)
+        if isinstance(refresh, timedelta):
+            found[each.name] = refresh
+    return found
 
 
 def set_clock(connection: Connection, project_id: int, next_at: datetime | None) -> None:
@@ -86,15 +130,13 @@ def set_clock(connection: Connection, project_id: int, next_at: datetime | None)
     )
 
 
-def delivery_key(owed: Group, times: int = 1) -> str:
-    """The webhook-id: the same news for the same receiver always have the same key.
-
-    `times` tells repetitions of the same news apart.
-    """
+def delivery_key(owed: Group) -> str:
+    """The webhook-id: the same news for the same receiver always have the same key."""
     news = sorted(
-        f"{each.key.fingerprint}/{each.key.episode}/{each.change}" for each in owed.entries
+        f"{each.key.fingerprint}/{each.key.episode}/{each.change}/{each.times}"
+        for each in owed.entries
     )
-    head = (owed.event.value, owed.key.receiver, owed.key.text, str(times))
+    head = (owed.event.value, owed.key.receiver, owed.key.text)
     return "msg_" + hashlib.sha256("\n".join((*head, *news)).encode()).hexdigest()[:40]
 
 
@@ -106,15 +148,4 @@ def owe_messages(
 ) -> None:
     """Put messages (key, message, alert numbers) into the outbox; a key is owed once."""
     for key, message, alert_ids in messages:
-        statement = insert(delivery).values(
-            project_id=project_id,
-            delivery_key=key,
-            receiver=message.receiver,
-            severity=message.severity.value,
-            event_type=message.event.value,
-            body=message_to_json(message),
-            alert_ids=list(alert_ids),
-            group_key=message.group,
-            due_at=now,
-        )
-        connection.execute(statement.on_conflict_do_nothing())
+        owe(connection, project_id, key, message, alert_ids, now)
