@@ -72,6 +72,7 @@ from typing import Protocol, TypeVar
 
 from alerts.config_delivery import read_delivery
 from alerts.config_inhibition import read_inhibitions
+from alerts.config_notices import check_notices_only
 from alerts.config_owners import read_owners
 from alerts.config_responses import read_responses
 from alerts.config_routing import RouteNames, read_route
@@ -196,8 +197,15 @@ def _read_top(top: Section, channels: Mapping[str, ChannelOptions]) -> AlertConf
         responses=tuple(responses),
         delivery=read_delivery(top, declared["receivers"]),
     )
+    limited = [name for name, channel in channel_of.items() if _is_limited(channels.get(channel))]
+    check_notices_only(top, parts["rules"], limited)
     top.finish()
     return config
+
+
+def _is_limited(channel: ChannelOptions | None) -> bool:
+    """Whether a channel says of itself that it takes notices only."""
+    return bool(getattr(channel, "notices_only", False))
 
 
 def _sections(top: Section, name: str) -> list[Section]:

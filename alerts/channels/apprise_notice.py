@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from alerts.channels.apprise_child import Outcome
 from alerts.channels.base import Receipt, read_secret
@@ -44,6 +44,8 @@ _FAILURES = {
 @dataclass(frozen=True)
 class AppriseNotice:
     """One service of Apprise; its url is the secret."""
+
+    notices_only: ClassVar[bool] = True
 
     url: str = field(repr=False)
     private_addresses_allowed: bool = False

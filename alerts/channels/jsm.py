@@ -92,7 +92,7 @@ class JiraServiceManagement:
 
 def is_news(message: Message) -> bool:
     """Whether the group may be known already, so that creating its alert tells nothing."""
-    if message.event in (EventType.UPDATED, EventType.RESOLVED):
+    if message.event in (EventType.UPDATED, EventType.RESOLVED, EventType.STORM):
         return True
     counts = mapping(mapping(message.body.get("data")).get("counts"))
     return counts.get("new") != counts.get("in_group")

@@ -14,9 +14,9 @@ import pytest
 from alerts.channels.apprise_notice import MAXIMUM_CHARACTERS
 from alerts.channels.base import Receipt
 from alerts.channels.outbound import Outbound
-from alerts.channels.registry import open_channel
-from alerts.config import Receiver
-from alerts.errors import SendFailed, SendFailure
+from alerts.channels.registry import CHANNELS, open_channel
+from alerts.config import Receiver, read_alert_config
+from alerts.errors import AlertConfigError, SendFailed, SendFailure
 from alerts.groups import EventType
 from alerts.messages import Message
 from alerts.model import Severity
@@ -174,3 +174,25 @@ def test_no_program_is_started() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout.strip(), done.returncode) == ("5", 0), done.stderr
+
+
+FILE = """
+owners:
+  - {{name: a, people: [x@example.org], receiver: mail}}
+receivers:
+  - {{name: mail, channel: slack, url_env: U}}
+  - {{name: chat, channel: apprise, url_env: U}}
+delivery: {{fallback: {fallback}}}
+rules:
+  - {{name: q, when: {{check: drift}}, above: 1, severity: {severity}, receiver: chat,
+     owner: a, response: investigate}}
+"""
+
+
+def test_a_file_that_entrusts_more_to_it_is_refused() -> None:
+    read_alert_config(FILE.format(severity="notice", fallback="mail"), "alerts.yaml", CHANNELS)
+    with pytest.raises(AlertConfigError) as caught:
+        read_alert_config(FILE.format(severity="ticket", fallback="chat"), "alerts.yaml", CHANNELS)
+    fallback, rule = map(str, caught.value.problems)
+    assert fallback.startswith("line 7, delivery.fallback: 'chat' takes notices only")
+    assert rule.startswith("line 9, rules[0].receiver: 'chat' takes notices only")
