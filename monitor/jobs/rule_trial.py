@@ -18,12 +18,16 @@ from alerts.conditions.composite import Composite
 from alerts.config import AlertConfig
 from alerts.rules import Rule
 from alerts.trial import Batch, Trial, try_rules
+from monitor.checks.registry import CheckName
 from monitor.jobs.base import JobContext
 from monitor.jobs.five_minutes import asking_for_five_minutes, five_minute_rates
 from monitor.jobs.readings import Reader, readings_of
 from monitor.jobs.rule_history import longest_burn
 from monitor.measurement import Measurement
 from monitor.store.measurement_history import Wanted, all_revisions, newest_revisions, served_in
+
+NOT_ABOUT_A_LEG = (CheckName.INCIDENT, CheckName.GOLDEN, CheckName.SHADOW)
+"""Their measurements are about deployments that were chosen, not about all that served."""
 
 
 @dataclass(frozen=True)

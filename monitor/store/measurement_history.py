@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -86,21 +87,25 @@ def all_revisions(
 
 
 def served_in(
-    connection: Connection, project_id: int, model_id: int, after: datetime, until: datetime
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    after: datetime,
+    until: datetime,
+    apart: Collection[str] = (),
 ) -> dict[tuple[str, Window], frozenset[int]]:
-    """Which deployments any measurement of a leg's window is about."""
+    """Which deployments measurements of a leg's window are about, but for the checks `apart`."""
     row = measurement.c
-    number = sa.func.unnest(row.deployment_ids).column_valued("number")
     query = (
-        sa.select(row.leg, row.window_start, row.window_end, sa.func.array_agg(number.distinct()))
-        .select_from(measurement.join(number, sa.true()))
+        sa.select(row.leg, row.window_start, row.window_end, row.deployment_ids)
+        .distinct()
         .where(*_conditions(project_id, model_id, after, until, Wanted()))
-        .group_by(row.leg, row.window_start, row.window_end)
+        .where(row.check_name.not_in(apart))
     )
-    return {
-        (leg, Window(start, end)): frozenset(numbers)
-        for leg, start, end, numbers in connection.execute(query)
-    }
+    found: dict[tuple[str, Window], set[int]] = defaultdict(set)
+    for leg, start, end, numbers in connection.execute(query):
+        found[(leg, Window(start, end))].update(numbers)
+    return defaultdict(frozenset, {key: frozenset(numbers) for key, numbers in found.items()})
 
 
 def _conditions(
