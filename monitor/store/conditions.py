@@ -240,6 +240,13 @@ def condition_alerts(connection: Connection, project_id: int, check: str) -> Kno
     return _alerts(connection, alert.c.project_id == project_id, body_check == check)
 
 
+def alerts_of_rules(connection: Connection, project_id: int, rules: Collection[str]) -> KnownAlerts:
+    """All alerts of these rules, resolved ones included."""
+    if not rules:
+        return KnownAlerts({}, {})
+    return _alerts(connection, alert.c.project_id == project_id, alert.c.rule.in_(sorted(rules)))
+
+
 def late_alerts(
     connection: Connection,
     project_id: int,

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection, Engine
 from alerts.config import AlertConfig
 from alerts.lifecycle import LATE_AT_LEAST, LATE_WINDOWS, StepResult, mark_late, step
 from alerts.model import Alert, Reading
+from alerts.related import related_rules
 from monitor.jobs.conditions.base import CHECK, Condition, Finding, Look, labels_of, reading_of
 from monitor.jobs.conditions.registry import CONDITIONS
 from monitor.store.alert_book import (
@@ -24,7 +25,7 @@ from monitor.store.alert_book import (
     save_alerts,
     save_transitions,
 )
-from monitor.store.conditions import condition_alerts, late_alerts, retired_models
+from monitor.store.conditions import alerts_of_rules, condition_alerts, late_alerts, retired_models
 from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext
 
@@ -75,6 +76,8 @@ def _judge(look: Look, rules: RulesInForce, wanted: Sequence[Condition]) -> int:
         return 0
     known = condition_alerts(look.connection, look.project_id, CHECK)
     found = list(readings(look, wanted, known.alerts.values()))
+    other = alerts_of_rules(look.connection, look.project_id, related_rules(rules.config))
+    known = KnownAlerts({**other.alerts, **known.alerts}, {**other.numbers, **known.numbers})
     result = step(rules.config, known.alerts, found, look.now)
     _save(look.connection, look.project_id, rules, known, result)
     return len(result.alerts)
