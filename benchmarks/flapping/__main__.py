@@ -39,8 +39,8 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flapping", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds-a-window", type=float, default=0.5,
-                        help="how fast Alertmanager's clock runs; shorter loads the machine more")  # fmt: skip
+    speed = "how fast Alertmanager's clock runs; shorter loads the machine more"
+    parser.add_argument("--seconds-a-window", type=float, default=0.5, help=speed)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
     given = parser.parse_args(arguments)
     if not 0.05 <= given.seconds_a_window <= 60:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from alerts.config import AlertConfig, Owner, Receiver
+from alerts.config import AlertConfig, Receiver
 from alerts.groups import EventType, Group
 from alerts.lifecycle import step
 from alerts.model import (
@@ -20,7 +20,9 @@ from alerts.model import (
     ResponseAction,
     Severity,
 )
+from alerts.notify.outlook import Lane, Outlook
 from alerts.notify.plan import Known, plan
+from alerts.owners import Owner
 from alerts.rules import Bounds, Matcher, Rule
 from benchmarks.flapping.shapes import THRESHOLD, Shape
 from benchmarks.flapping.tally import Tally
@@ -46,6 +48,7 @@ def run(shapes: Sequence[Shape], policy: Policy) -> dict[str, Tally]:
 def _run_one(shape: Shape, policy: Policy) -> Tally:
     config, tally = _config(policy), Tally(transitions=0)
     alerts: dict[str, Alert] = {}
+    sent: list[datetime] = []
     for window, value in enumerate(shape.values):
         now = START + (window + 1) * WINDOW
         result = step(config, alerts, [_reading(shape.name, value, now)], now)
@@ -53,15 +56,19 @@ def _run_one(shape: Shape, policy: Policy) -> Tally:
         changed = [each for each in result.transitions if each.from_state is not each.to_state]
         tally.transitions = (tally.transitions or 0) + len(changed)
         for minute in range(int(WINDOW / TICK)):
-            for group in _planned(config, alerts, now + minute * TICK):
+            for group in _planned(config, alerts, now + minute * TICK, sent):
                 _tell(tally, group, window + minute * (TICK / WINDOW))
     return tally
 
 
-def _planned(config: AlertConfig, alerts: dict[str, Alert], now: datetime) -> tuple[Group, ...]:
+def _planned(
+    config: AlertConfig, alerts: dict[str, Alert], now: datetime, sent: list[datetime]
+) -> tuple[Group, ...]:
+    """What is owed now; `sent` are the moments of openings, which the storm brake counts."""
     rule = config.rules[0]
     known = [Known(each, rule) for each in alerts.values() if not each.is_settled]
-    made = plan(config, known, (), now)
+    made = plan(config, known, (), now, Outlook(openings={Lane("on-call", pages=True): sent}))
+    sent += [now for group in made.groups if group.event is EventType.OPENED]
     for fingerprint, told in made.told.items():
         alerts[fingerprint] = replace(alerts[fingerprint], told=told)
     return made.groups
