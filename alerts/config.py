@@ -152,25 +152,31 @@ class ChannelOptions(Protocol):
 
 
 def read_alert_config(
-    text: str, source: str, channels: Mapping[str, ChannelOptions]
+    text: str,
+    source: str,
+    channels: Mapping[str, ChannelOptions],
+    words: Mapping[str, Collection[str]] | None = None,
 ) -> AlertConfig:
     """Parse alerts.yaml.
 
     `source` names the file in messages; `channels` maps the known channel names to their readers
-    (`alerts.channels.registry.CHANNELS`). Raises AlertConfigError with every mistake.
+    (`alerts.channels.registry.CHANNELS`). `words` lists, by label, all the values that readings can
+    carry: a rule that names another one is refused. Raises AlertConfigError with every mistake.
     """
     problems = Problems()
     root = compose(text, problems)
     top = section(root, "", problems) if root is not None else None
     if top is None:
         raise AlertConfigError(source, problems.found)
-    config = _read_top(top, channels)
+    config = _read_top(top, channels, words or {})
     if problems.found:
         raise AlertConfigError(source, problems.found)
     return config
 
 
-def _read_top(top: Section, channels: Mapping[str, ChannelOptions]) -> AlertConfig:
+def _read_top(
+    top: Section, channels: Mapping[str, ChannelOptions], words: Mapping[str, Collection[str]]
+) -> AlertConfig:
     for name in ("owners", "receivers", "rules"):
         if top.get(name) is None:
             top.missing(name, "give a list")
@@ -186,6 +192,7 @@ def _read_top(top: Section, channels: Mapping[str, ChannelOptions]) -> AlertConf
         declared["rules"],
         declared["times"],
         responses={each.name: each for each in responses},
+        words=words,
     )
     config = AlertConfig(
         owners=tuple(owners),

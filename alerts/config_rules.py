@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -13,6 +13,7 @@ import yaml
 from alerts.conditions.composite import Composite
 from alerts.config_conditions import COMPOSITE, read_condition
 from alerts.config_matchers import USUAL_LABELS, read_matchers, read_names, read_reference, required
+from alerts.config_responses import command_mistake
 from alerts.durations import duration_of, read_duration
 from alerts.model import ResponseAction, Severity
 from alerts.responses import DefinedResponse
@@ -28,13 +29,17 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Names:
-    """What rules may refer to: the names that the other sections of the file declare."""
+    """What rules may refer to: the names that the other sections of the file declare.
+
+    `words` lists all the values that some labels can have, where they are known.
+    """
 
     owners: Sequence[str]
     receivers: Sequence[str]
     rules: Sequence[str] = ()
     times: Sequence[str] = ()
     responses: Mapping[str, DefinedResponse] = field(default_factory=dict)
+    words: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,7 @@ def read_rules(sections: Sequence[Section], names: Names) -> list[Rule]:
 def read_rule(each: Section, names: Names) -> Rule | None:
     """The rule; None, everything reported, when it can't be used."""
     when = _read_when(each)
+    _check_words(each, when, names.words)
     condition = read_condition(each, names.rules)
     severity = required(each, "severity", each.word("severity", Severity), "page, ticket or notice")
     response = _read_response(each, names.responses)
@@ -104,6 +110,7 @@ def read_rule(each: Section, names: Names) -> Rule | None:
     _check_page(each, rule)
     _check_runbook(each, rule)
     _check_summary(each, rule)
+    _check_command(each)
     return rule if None not in (condition, severity, response, owner) else None
 
 
@@ -172,6 +179,20 @@ def _read_when(each: Section) -> tuple[Matcher, ...]:
     return read_matchers(each, "when", USUAL_LABELS) or ()
 
 
+def _check_words(
+    each: Section, when: Sequence[Matcher], words: Mapping[str, Collection[str]]
+) -> None:
+    """A rule that can match nothing is worse than none: it looks like one."""
+    for matcher in when:
+        known = words.get(matcher.label)
+        for pattern in matcher.patterns if known is not None else ():
+            found = any(Matcher("", (pattern,)).matches({"": word}) for word in known or ())
+            if pattern and not found:
+                hint = did_you_mean(pattern, known or ())
+                message = f"no reading has the {matcher.label} {pattern!r}{hint}"
+                each.complain("when", message)
+
+
 def _check_page(each: Section, rule: Rule) -> None:
     """Who is woken must find what to do and why it matters."""
     if rule.severity is not Severity.PAGE:
@@ -195,3 +216,9 @@ def _check_summary(each: Section, rule: Rule) -> None:
         labels += rule.condition.on
     for mistake in template_mistakes(rule.summary, labels):
         each.complain("summary", mistake)
+
+
+def _check_command(each: Section) -> None:
+    mistake = command_mistake(each.raw_text("command"))
+    if mistake is not None:
+        each.complain("command", mistake)
