@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from alerts.errors import AlertConfigError
+from monitor.cli import alert_deeds
+from monitor.cli.alert_trial import try_rule
 from monitor.cli.common import (
     AsJson,
     By,
@@ -24,6 +26,7 @@ from monitor.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from alerts.config import AlertConfig
     from monitor.reports.alert_detail import AlertDetail
     from monitor.reports.alerts import Finding
 
@@ -43,12 +46,9 @@ def check(file: File, as_json: AsJson = False) -> None:
 
     Exit codes: 0 the rules can be applied, 1 they have mistakes, 2 the file can't be read.
     """
-    from alerts.channels.registry import CHANNELS
-    from alerts.config import read_alert_config
-
     text = read_text_file(file)
     try:
-        config = read_alert_config(text, str(file), CHANNELS)
+        config = _read_rules(text, file)
     except AlertConfigError as error:
         if as_json:
             print_json({"file": str(file), "problems": [vars(each) for each in error.problems]})
@@ -62,6 +62,15 @@ def check(file: File, as_json: AsJson = False) -> None:
     typer.echo("{}: no mistakes. {} rules, {} owners, {} receivers.".format(file, *counts))
 
 
+def _read_rules(text: str, file: Path) -> AlertConfig:
+    """The rules of a file, checks and methods that nothing carries refused as well."""
+    from alerts.channels.registry import CHANNELS
+    from alerts.config import read_alert_config
+    from monitor.jobs.rule_words import RULE_WORDS
+
+    return read_alert_config(text, str(file), CHANNELS, RULE_WORDS)
+
+
 @app.command()
 def apply(file: File, project: Project = "default", by: By = None) -> None:
     """Put alert rules in force; the same file again changes nothing.
@@ -73,6 +82,7 @@ def apply(file: File, project: Project = "default", by: By = None) -> None:
     from monitor.store.projects import ensure_project
 
     text = read_text_file(file)
+    _read_rules(text, file)
     with open_database() as engine:
         with transaction(engine, None, Role.OWNER) as connection:
             project_id = ensure_project(connection, project)
@@ -82,6 +92,9 @@ def apply(file: File, project: Project = "default", by: By = None) -> None:
     typer.echo(f"Alert rules version {done.version} are in force in project {project}.")
     if done.closed:
         typer.echo(f"{done.closed} open alerts ended, because their rule is gone.")
+
+
+app.command("test")(try_rule)
 
 
 @app.command("list")
@@ -104,7 +117,8 @@ def list_(
     if not page.rows:
         typer.echo("No alert." if every else "No open alert; --all shows resolved ones too.")
         return
-    names = ("number", "state", "severity", "model", "rule", "since", "acknowledged_by", "what")
+    names = ("number", "state", "standing", "severity", "model", "rule", "since",
+             "acknowledged_by", "what")  # fmt: skip
     rows = [_facts(each) for each in page.rows]
     print_table([n.replace("_", " ") for n in names], [[row[n] for n in names] for row in rows])
     if page.total > len(rows):
@@ -175,6 +189,9 @@ def false_alarm_(
         typer.echo(f"Alert {number} was over already.")
 
 
+alert_deeds.register(app)
+
+
 def _facts(found: Finding) -> dict[str, Any]:
     return {
         "number": found.id,
@@ -192,6 +209,11 @@ def _facts(found: Finding) -> dict[str, Any]:
         "resolved_reason": found.resolved_reason,
         "acknowledged_by": found.acknowledged_by,
         "acknowledged_at": found.acknowledged_at,
+        "standing": found.standing,
+        "data_state": found.data_state,
+        "snoozed_until": found.snoozed_until,
+        "archived_by": found.archived_by,
+        "silences": [each.id for each in found.silences],
     }
 
 
@@ -213,7 +235,7 @@ def _lines(detail: AlertDetail) -> list[str]:
     lines += [
         f"{name.replace('_', ' '):18} {plain(value)}"
         for name, value in facts.items()
-        if name != "what" and value not in (None, "")
+        if name != "what" and value not in (None, "", [])
     ]
     lines += ["", "History:"]
     for event in detail.timeline:

@@ -33,14 +33,6 @@ class StateChoice(StrEnum):
     ALL = "all"
 
 
-class ExportFormat(StrEnum):
-    """How an export is written."""
-
-    JSON = "json"
-    NDJSON = "ndjson"
-    CSV = "csv"
-
-
 class Body(BaseModel):
     """A body of a deed: nothing that is not known is taken."""
 

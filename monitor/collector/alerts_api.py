@@ -17,6 +17,7 @@ from sqlalchemy.engine import Engine
 from alerts.model import Severity, Standing
 from monitor.collector import alert_schemas as schemas
 from monitor.collector.alert_desk import AlertDesk, ends_at, read_deed
+from monitor.collector.alert_export_api import add_export
 from monitor.collector.boundary import guarded
 from monitor.reports.alert_detail import alert_detail
 from monitor.reports.alert_json import alert_json, detail_json
@@ -66,6 +67,7 @@ DEEDS: dict[str, tuple[Deed, str, str]] = {
 def alerts_router(desk: AlertDesk) -> APIRouter:
     """All calls about alerts."""
     router = APIRouter(prefix="/v1/alerts", tags=["alerts"], dependencies=[BEARER])
+    add_export(router, desk)
     _add_reading(router, desk)
     for name, (deed, summary, description) in DEEDS.items():
         _add_deed(router, desk, name, deed, summary, description)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -116,7 +116,7 @@ def findings(
     query = _ordered(_matching(project_id, wanted))
     with reading(engine, project_id) as connection:
         page = fetch_page(connection, query, number, lambda row: row, size)
-        found = _findings(connection, project_id, page.rows)
+        found = findings_of_rows(connection, project_id, page.rows)
         return Page(found, page.total, page.number, page.size)
 
 
@@ -134,7 +134,7 @@ def read_finding(connection: Connection, project_id: int, alert_id: int) -> Find
         raise UnknownSubject(
             f"this project has no alert {alert_id}; it may belong to another project"
         )
-    return _findings(connection, project_id, rows)[0]
+    return findings_of_rows(connection, project_id, rows)[0]
 
 
 def locate(engine: Engine, fingerprint: str) -> tuple[int, int] | None:
@@ -169,7 +169,7 @@ def open_of_model(
 ) -> tuple[Finding, ...]:
     """Other open alerts of a model, at most ten, the most severe first."""
     query = _ordered(_matching(project_id, FindingFilter(model=model))).where(alert.c.id != without)
-    return _findings(connection, project_id, tuple(connection.execute(query.limit(10))))
+    return findings_of_rows(connection, project_id, tuple(connection.execute(query.limit(10))))
 
 
 def _matching(project_id: int, wanted: FindingFilter) -> sa.Select[Any]:
@@ -198,9 +198,10 @@ def _ordered(query: sa.Select[Any]) -> sa.Select[Any]:
     )
 
 
-def _findings(
-    connection: Connection, project_id: int, rows: tuple[Any, ...]
+def findings_of_rows(
+    connection: Connection, project_id: int, rows: Sequence[Any]
 ) -> tuple[Finding, ...]:
+    """Rows of the alert table as findings, each with its rule and the silences that keep it."""
     configs = configs_of(connection, project_id, {row.config_version for row in rows})
     silences = silences_now(connection, project_id) if rows else ()
     return tuple(_finding(row, configs.get(row.config_version), silences) for row in rows)

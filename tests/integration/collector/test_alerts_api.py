@@ -19,7 +19,7 @@ __all__ = ["database", "own_database", "seeded_template"]
 PAGE = "deployment-contrast/distance"
 TAKEN = "column-drift/distance"
 OVER = "column-drift/price $ net $"
-READS = ("/v1/alerts", "/v1/alerts/1")
+READS = ("/v1/alerts", "/v1/alerts/1", "/v1/alerts/export")
 DEEDS = ("acknowledge", "archive", "unarchive", "resolve", "snooze", "false-alarm")
 
 
@@ -260,6 +260,43 @@ def test_a_number_that_is_none_is_refused(shared: AlertWorld, number: str) -> No
 
 def test_the_largest_number_is_just_not_found(shared: AlertWorld) -> None:
     assert shared.get(f"/v1/alerts/{2**63 - 1}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"),
+    [("json", "application/json"), ("ndjson", "application/x-ndjson"), ("csv", "text/csv")],
+)
+def test_an_export_is_a_file_of_the_key_s_project(shared: AlertWorld, form: str, kind: str) -> None:
+    answer = shared.get("/v1/alerts/export", format=form)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].partition(";")[0] == kind
+    assert answer.headers["content-disposition"] == f'attachment; filename="alerts.{form}"'
+    assert "deployment-contrast" in answer.text
+    key = shared.make_key("alerts:read", project="another one")
+    empty = shared.get("/v1/alerts/export", key=key, format=form).text
+    assert "deployment-contrast" not in empty
+
+
+def test_an_export_of_a_span_holds_what_was_recorded_in_it(shared: AlertWorld) -> None:
+    span = {"from": "2020-01-01T00:00:00Z", "to": "2020-02-01T01:00:00+01:00"}
+    body = shared.get("/v1/alerts/export", **span).json()
+    assert (body["from"], body["transitions"]) == ("2020-01-01T00:00:00Z", [])
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"from": "2020-01-01"},
+        {"from": "2020-01-02T00:00:00Z", "to": "2020-01-01T00:00:00Z"},
+        {"from": "2020-01-01T00:00:00Z", "to": "2022-01-01T00:00:00Z"},
+        {"to": "0001-01-01T00:00:00Z"},
+        {"from": "9999-12-31T00:00:00Z"},
+        {"format": "xlsx"},
+    ],
+)
+def test_a_span_that_is_none_is_refused(shared: AlertWorld, span: dict[str, str]) -> None:
+    answer = shared.get("/v1/alerts/export", **span)
+    assert (answer.status_code, answer.json()["reason"]) == (422, "bad_parameter")
 
 
 def last_transition(world: AlertWorld, number: int) -> tuple[str, str | None, str | None]:
