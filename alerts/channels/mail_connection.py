@@ -10,6 +10,7 @@ import contextlib
 import smtplib
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.message import EmailMessage
@@ -80,8 +81,8 @@ class _Conversation(smtplib.SMTP):
         self._http = http
         self._handle: socket.socket | None = None
         self._cut = threading.Event()
-        self._watch = threading.Timer(http.timeout, self._cut_off)
-        self._watch.daemon = True
+        self._deadline = time.monotonic() + http.timeout
+        self._watch: threading.Timer | None = None
 
     @property
     def was_cut(self) -> bool:
@@ -103,6 +104,8 @@ class _Conversation(smtplib.SMTP):
         plain = self._http.connect(host, port, private_allowed=allowed)
         # A second handle: it ends the connection whatever encryption wraps the first one.
         self._handle = plain.dup()
+        self._watch = threading.Timer(self._deadline - time.monotonic(), self._cut_off)
+        self._watch.daemon = True
         self._watch.start()
         if self._server.security is Security.TLS:
             return self._http.tls.wrap_socket(plain, server_hostname=host)
@@ -117,7 +120,8 @@ class _Conversation(smtplib.SMTP):
     def close(self) -> None:
         """Close the connection and end the watch."""
         super().close()
-        self._watch.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
         if self._handle is not None:
             self._handle.close()
 
