@@ -28,7 +28,7 @@ from alerts.retry import next_attempt
 from monitor.errors import DatabaseUnavailable
 from monitor.jobs.dead_letters import tell_dead
 from monitor.store.actions import take_answer
-from monitor.store.alert_book import RulesInForce, rules_in_force
+from monitor.store.alert_book import RulesInForce, plan_now, rules_in_force
 from monitor.store.engine import Role, transaction
 from monitor.store.outbox import (
     LEASE,
@@ -181,8 +181,12 @@ def _record(
         _obey(connection, project_id, owed, attempt.failure, now, next_due)
     elif attempt.outcome == DISABLED:
         give_up_waiting(connection, project_id, owed.receiver, now)
-    if held and next_due is not None:
+    if not held or attempt.is_sent:
+        return
+    if next_due is not None:
         wait_behind(connection, project_id, owed, now)
+    else:
+        plan_now(connection, project_id)  # a page that reached nobody goes to the next step
 
 
 def _obey(

@@ -30,6 +30,7 @@ ALERT_LOCK = 7_205_301_150
 """Advisory lock (with the project): alerts of a project change one writer at a time."""
 
 
+_IDENTITY = ("project_id", "fingerprint")
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """Due at once, by any clock: that of a replay runs years behind."""
 
@@ -114,18 +115,29 @@ def save_alerts(
     config_version: int,
 ) -> dict[str, int]:
     """Store alerts; their row numbers. Their notifications are planned anew at once."""
-    numbers = {}
-    for one, rule in changed:
-        values = {**row_of_alert(one, rule), "config_version": config_version}
-        statement = insert(alert).values(project_id=project_id, **values)
-        # Only the plan says of a known alert that nobody is owed a word any more.
-        changes = {k: v for k, v in values.items() if k != "settled" or not one.is_settled}
-        statement = statement.on_conflict_do_update(
-            index_elements=["project_id", "fingerprint"], set_=changes
-        )
-        numbers[one.fingerprint] = int(connection.scalar(statement.returning(alert.c.id)))
-    if numbers:
-        plan_now(connection, project_id)
+    rows = {
+        one.fingerprint: {
+            **row_of_alert(one, rule), "project_id": project_id, "config_version": config_version
+        }
+        for one, rule in changed
+    }  # fmt: skip
+    if not rows:
+        return {}
+    statement = insert(alert)
+    new = statement.excluded
+    changes: dict[str, sa.ColumnElement[Any]] = {
+        name: new[name] for name in next(iter(rows.values())) if name not in _IDENTITY
+    }
+    # Only the plan says of a known alert that nobody is owed a word any more.
+    changes["settled"] = sa.and_(alert.c.settled, new.settled)
+    stored = connection.execute(
+        statement.on_conflict_do_update(index_elements=_IDENTITY, set_=changes).returning(
+            alert.c.fingerprint, alert.c.id
+        ),
+        list(rows.values()),
+    )
+    numbers = {each.fingerprint: int(each.id) for each in stored}
+    plan_now(connection, project_id)
     return numbers
 
 
@@ -144,23 +156,29 @@ def save_transitions(
     numbers: Mapping[str, int],
 ) -> None:
     """Record changes of alerts."""
-    for each in transitions:
-        reading = reading_to_json(each.reading) if each.reading is not None else None
-        connection.execute(
-            sa.insert(alert_transition).values(
-                project_id=project_id,
-                alert_id=numbers[each.fingerprint],
-                episode=each.episode,
-                from_state=each.from_state.value,
-                to_state=each.to_state.value,
-                reason=each.reason.value,
-                by=each.by,
-                comment=each.comment,
-                at=each.at,
-                recorded_at=each.recorded_at,
-                body={"reading": reading, "since": each.since.isoformat() if each.since else None},
-            )
-        )
+    rows = [
+        {
+            "project_id": project_id,
+            "alert_id": numbers[each.fingerprint],
+            "episode": each.episode,
+            "from_state": each.from_state.value,
+            "to_state": each.to_state.value,
+            "reason": each.reason.value,
+            "by": each.by,
+            "comment": each.comment,
+            "at": each.at,
+            "recorded_at": each.recorded_at,
+            "body": _body_of(each),
+        }
+        for each in transitions
+    ]
+    if rows:
+        connection.execute(sa.insert(alert_transition), rows)
+
+
+def _body_of(one: Transition) -> dict[str, Any]:
+    reading = reading_to_json(one.reading) if one.reading is not None else None
+    return {"reading": reading, "since": one.since.isoformat() if one.since else None}
 
 
 def find_alert(connection: Connection, project_id: int, number: int) -> tuple[Alert, Rule, int]:

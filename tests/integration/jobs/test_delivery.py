@@ -24,6 +24,7 @@ from monitor.jobs.deliver import Sender, deliver
 from monitor.store.dead_letters import send_again, send_missed_again
 from monitor.store.engine import Role, transaction
 from monitor.store.hand_over import apply_alert_rules
+from monitor.store.notices import set_clock
 from monitor.store.outbox import (
     LEASE,
     Room,
@@ -103,6 +104,8 @@ class Office:
 @pytest.fixture
 def office(engine: Engine, project_id: int) -> Iterator[Office]:
     apply_alert_rules(engine, project_id, RULES, name="rules", by="tests", now=START)
+    with transaction(engine, project_id, Role.WORKER) as connection:
+        set_clock(connection, project_id, None)  # the rules' own news are planned
     with listening() as first, listening() as second, listening() as mail:
         yield Office(engine, dict(zip(NAMES, (first, second, mail), strict=True)))
 
