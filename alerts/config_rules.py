@@ -59,7 +59,7 @@ def read_rules(sections: Sequence[Section], names: Names) -> list[Rule]:
         if rule is None:
             continue
         if isinstance(rule.condition, Composite):
-            _check_parts(each, rule.condition, composites)
+            _check_parts(each, rule.condition, composites - {rule.name})
         for other in rule.supersedes:
             if rule.name in superseding.get(other, ()) and other != rule.name:
                 each.complain("supersedes", f"{other!r} supersedes this rule as well; keep one")

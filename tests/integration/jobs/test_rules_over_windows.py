@@ -203,6 +203,8 @@ def test_a_composite_fires_and_only_it_is_told(
     assert alerts(engine) == {
         "busy": "firing", "failing": "firing", "failing-while-busy": "firing"
     }  # fmt: skip
+    told = rows_of(engine, 1, "select a.rule from delivery d join alert a on a.id = any(alert_ids)")
+    assert [row.rule for row in told] == ["failing-while-busy"]
     [row] = rows_of(
         engine, 1, "select body->'labels' as labels from alert where rule = 'failing-while-busy'"
     )
@@ -212,4 +214,32 @@ def test_a_composite_fires_and_only_it_is_told(
     runner.catch_up()
     assert alerts(engine) == {
         "busy": "firing", "failing": "resolved", "failing-while-busy": "resolved"
+    }  # fmt: skip
+
+
+def test_a_composite_may_join_measurements_and_conditions(
+    store: IntakeStore, engine: Engine, runner: Runner, credit: ModelContext, clock: TestClock
+) -> None:
+    """Answers failed, and then no request came any more: each is judged by a job of its own."""
+    joined = COMPOSITE.replace(
+        "when: {check: serving, method: request_rate, scale: 1h, scope: all}\n    above: 0.01",
+        "when: {check: condition, method: request_age}\n    above: 2",
+    )
+    put_in_force(engine, clock, joined)
+    serve(store, credit, minutes(0, 60, failing=0.5, every=timedelta(seconds=20)))
+    clock.now = START + HOUR + timedelta(minutes=11)
+    runner.catch_up()
+    runner.look_at_conditions()
+    assert alerts(engine) == {"failing": "firing"}
+    clock.now = START + 4 * HOUR
+    runner.look_at_conditions()
+    assert alerts(engine) == {
+        "busy": "firing", "failing": "firing", "failing-while-busy": "firing"
+    }  # fmt: skip
+    serve(store, credit, minutes(220, 240, failing=0.5, every=timedelta(seconds=20)))
+    clock.now = START + 4 * HOUR + timedelta(minutes=11)
+    runner.catch_up()
+    runner.look_at_conditions()
+    assert alerts(engine) == {
+        "busy": "resolved", "failing": "firing", "failing-while-busy": "resolved"
     }  # fmt: skip
