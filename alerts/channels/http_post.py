@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
@@ -25,6 +26,7 @@ from alerts.yaml_source import Section
 _LARGEST_ANSWER = 65_536
 _SHOWN_ANSWER = 200
 _LONGEST_WAIT = timedelta(hours=24)
+_SHORTEST_EXCHANGE = 0.5
 _WAIT_SECONDS = re.compile(r"\d{1,9}")
 
 
@@ -36,15 +38,46 @@ def post(
     *,
     now: datetime,
     private_allowed: bool,
+    within: float | None = None,
 ) -> Receipt:
-    """Send a body and judge the answer; raises SendFailed for everything but a 2xx."""
+    """Send a body and judge the answer; raises SendFailed for everything but a 2xx.
+
+    `within` is how many seconds the exchange may take, where that is less than usual.
+    """
     usual = {"accept-encoding": "identity", "user-agent": "inferwatch"}
     client = http.client(private_allowed=private_allowed)
     try:
-        with client.stream("POST", url, content=body, headers={**usual, **headers}) as answer:
+        with client.stream(
+            "POST",
+            url,
+            content=body,
+            headers={**usual, **headers},
+            timeout=http.timeout if within is None else within,
+        ) as answer:
             return _judge(answer, now)
     except TRANSPORT_ERRORS as error:
         raise _failure_of(error) from error
+
+
+def post_in_turn(
+    http: Outbound,
+    posts: Sequence[tuple[httpx.URL, bytes]],
+    headers: Mapping[str, str],
+    *,
+    now: datetime,
+    private_allowed: bool,
+) -> Receipt:
+    """Send several bodies, one after the other, within the time of one exchange.
+
+    The receipt is that of the last; raises SendFailed at the first that is not taken.
+    """
+    ends, receipt = time.monotonic() + http.timeout, Receipt(None)
+    for url, body in posts:
+        left = max(_SHORTEST_EXCHANGE, ends - time.monotonic())
+        receipt = post(
+            http, url, body, headers, now=now, private_allowed=private_allowed, within=left
+        )
+    return receipt
 
 
 def read_address(receiver: Section) -> dict[str, str | bool]:

@@ -18,7 +18,12 @@ import httpx
 
 from alerts.channels.base import Receipt, not_configured, read_secret
 from alerts.channels.facts import mapping
-from alerts.channels.http_post import one_of, open_secret_address, post, read_service_address
+from alerts.channels.http_post import (
+    one_of,
+    open_secret_address,
+    post_in_turn,
+    read_service_address,
+)
 from alerts.channels.outbound import Outbound
 from alerts.channels.shown import ends_incident, incident_key, plain_text, shown
 from alerts.config import Receiver
@@ -69,25 +74,33 @@ class JiraServiceManagement:
     def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
         """Create, add a note or close; a test is closed at once. Raises SendFailed."""
         alias = incident_key(message, delivery_id)
-        if ends_incident(message):
-            return self._post(f"/{quote(alias, safe='')}/close", note_body(message), now, http)
-        receipt = self._post("", creation_body(message, alias), now, http)
-        if message.event is EventType.PING:
-            return self._post(f"/{quote(alias, safe='')}/close", note_body(message), now, http)
-        if is_news(message):
-            return self._post(f"/{quote(alias, safe='')}/notes", note_body(message), now, http)
-        return receipt
-
-    def _post(self, path: str, body: Mapping[str, Any], now: datetime, http: Outbound) -> Receipt:
-        url = self.url.copy_with(path=self.url.path.rstrip("/") + path) if path else self.url
-        if path:
-            url = url.copy_merge_params({"identifierType": "alias"})
+        bodies = (
+            (self._address(path, alias), encode_body(body))
+            for path, body in requests_of(message, alias)
+        )
         headers = {
             "content-type": "application/json",
             "authorization": f"GenieKey {self.api_key}",
         }
         allowed = self.private_addresses_allowed
-        return post(http, url, encode_body(body), headers, now=now, private_allowed=allowed)
+        return post_in_turn(http, tuple(bodies), headers, now=now, private_allowed=allowed)
+
+    def _address(self, deed: str, alias: str) -> httpx.URL:
+        """The address of a deed on the alert with this alias; without a deed, of all alerts."""
+        if not deed:
+            return self.url
+        path = f"{self.url.path.rstrip('/')}/{quote(alias, safe='')}/{deed}"
+        return self.url.copy_with(path=path).copy_merge_params({"identifierType": "alias"})
+
+
+def requests_of(message: Message, alias: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """What is asked for, in turn: a deed on the alert (none: creating it) and its body."""
+    if ends_incident(message):
+        return (("close", note_body(message)),)
+    created = ("", creation_body(message, alias))
+    if message.event is EventType.PING:
+        return (created, ("close", note_body(message)))
+    return (created, ("notes", note_body(message))) if is_news(message) else (created,)
 
 
 def is_news(message: Message) -> bool:

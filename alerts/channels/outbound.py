@@ -77,8 +77,12 @@ class GuardedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        """Connect to the first address that answers, after all were checked."""
-        deadline = time.monotonic() + self._timeout
+        """Connect to the first address that answers, after all were checked.
+
+        The whole exchange must end within `timeout`, where that is shorter than the usual one.
+        """
+        whole = self._timeout if timeout is None else min(self._timeout, timeout)
+        deadline = time.monotonic() + whole
         failure: Exception = NameUnresolvable(f"{host} has no address")
         for address in checked_addresses(
             host, port, self._resolver, private_allowed=self._private_allowed

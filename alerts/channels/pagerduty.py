@@ -16,7 +16,12 @@ import httpx
 
 from alerts.channels.base import Receipt, not_configured, read_secret
 from alerts.channels.facts import mapping
-from alerts.channels.http_post import one_of, open_secret_address, post, read_service_address
+from alerts.channels.http_post import (
+    one_of,
+    open_secret_address,
+    post_in_turn,
+    read_service_address,
+)
 from alerts.channels.outbound import Outbound
 from alerts.channels.shown import (
     Shown,
@@ -71,19 +76,23 @@ class PagerDuty:
 
     def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
         """Post the event; a test is resolved at once. Raises SendFailed."""
-        key = incident_key(message, delivery_id)
-        if ends_incident(message):
-            return self._post(resolve_event(key), now, http)
-        receipt = self._post(trigger_event(message, key, now), now, http)
-        if message.event is EventType.PING:
-            return self._post(resolve_event(key), now, http)
-        return receipt
+        events = events_of(message, incident_key(message, delivery_id), now)
+        bodies = [encode_body({**event, "routing_key": self.routing_key}) for event in events]
+        return post_in_turn(
+            http,
+            [(self.url, body) for body in bodies],
+            {"content-type": "application/json"},
+            now=now,
+            private_allowed=self.private_addresses_allowed,
+        )
 
-    def _post(self, event: Mapping[str, Any], now: datetime, http: Outbound) -> Receipt:
-        body = encode_body({**event, "routing_key": self.routing_key})
-        headers = {"content-type": "application/json"}
-        allowed = self.private_addresses_allowed
-        return post(http, self.url, body, headers, now=now, private_allowed=allowed)
+
+def events_of(message: Message, key: str, now: datetime) -> tuple[dict[str, Any], ...]:
+    """What is sent, in turn, without the routing key."""
+    if ends_incident(message):
+        return (resolve_event(key),)
+    begun = trigger_event(message, key, now)
+    return (begun, resolve_event(key)) if message.event is EventType.PING else (begun,)
 
 
 def resolve_event(key: str) -> dict[str, Any]:

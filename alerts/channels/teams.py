@@ -28,6 +28,9 @@ from alerts.yaml_source import Section
 # Teams takes 28 kB and counts two bytes a character whatever the encoding of the request.
 MAXIMUM_BYTES = 28_000
 _MAXIMUM_ACTIONS = 6
+_LINKLESS = str.maketrans(
+    "[]<>!", "(){} "
+)  # old programs read Markdown in the text beside the card
 _STYLES = {Severity.PAGE: "attention", Severity.TICKET: "warning", Severity.NOTICE: "accent"}
 
 
@@ -97,7 +100,7 @@ def _body(told: Shown, style: str, listed: int) -> dict[str, Any]:
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
         "version": "1.4",
-        "fallbackText": told.title,
+        "fallbackText": told.title.translate(_LINKLESS),
         "msteams": {"width": "Full"},
         "body": card,
         "actions": _actions(told, listed),

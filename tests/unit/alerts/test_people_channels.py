@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -225,6 +227,23 @@ def test_a_repetition_after_a_lost_note_creates_no_second_alert(
     send("jsm", server.url, message(EventType.UPDATED), http)
     created = [each for each in bodies(server) if "alias" in each]
     assert {each["alias"] for each in created} == {GROUP}
+
+
+def test_several_requests_of_one_message_share_one_deadline(server: LocalReceiver) -> None:
+    """Else a slow service would hold a message for longer than its claim lasts."""
+
+    def answer_slowly(handler: BaseHTTPRequestHandler) -> None:
+        server.released.wait(0.7)
+        with contextlib.suppress(OSError):  # nobody waits for the second answer any more
+            answer_with(202)(handler)
+
+    server.answer = answer_slowly
+    began = time.monotonic()
+    with Outbound(timeout=1.0) as impatient, pytest.raises(SendFailed) as caught:
+        send("jsm", server.url, message(EventType.UPDATED), impatient)
+    assert caught.value.reason is SendFailure.TIMED_OUT
+    assert time.monotonic() - began < 1.6
+    assert len(server.received) == 2
 
 
 @pytest.mark.parametrize("channel", ["slack", "teams"])

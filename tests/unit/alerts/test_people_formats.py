@@ -157,6 +157,9 @@ def test_slack_escapes_the_line_for_notifications() -> None:
 def test_teams_holds_no_element_that_reads_markdown() -> None:
     body = teams_body(message(text=HOSTILE, note=HOSTILE))
     assert schema_mistakes("teams_message", body) == []  # the schema knows text runs only
+    forged = Message(**{**vars(message()), "title": "a [click](https://evil.example) <x>"})
+    fallback = teams_body(forged)["attachments"][0]["content"]["fallbackText"]
+    assert not set(fallback) & set("[]<>")
     actions = body["attachments"][0]["content"]["actions"]
     assert actions
     assert all("evil" not in action["url"] for action in actions)

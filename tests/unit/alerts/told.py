@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -17,8 +16,8 @@ from alerts.model import Labels, ResponseAction, Severity
 from alerts.rules import Rule, Subject
 
 from .factories import NOW, SUBJECT, config, hour, reading, rule
+from .formats import FORMATS
 
-FORMATS = Path(__file__).parents[2] / "data" / "formats"
 KEY = GroupKey("on-call", "air", (("model", "delay"), ("response", "reduce_traffic")))
 HOSTILE = (
     "<!channel> <@U1> <https://evil.example|click> *b* _i_ ~s~ `c` [t](https://evil.example) "
@@ -83,7 +82,7 @@ def message(
 
 def schema_mistakes(name: str, body: Any) -> list[str]:
     """What the recorded schema of a format says against a body."""
-    schema = json.loads((FORMATS / f"{name}.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((FORMATS / f"{name}.json").read_text(encoding="utf-8"))
     validator = Draft202012Validator(schema, format_checker=FormatChecker())
     return [f"{error.json_path}: {error.message[:200]}" for error in validator.iter_errors(body)]
 
