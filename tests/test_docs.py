@@ -243,8 +243,10 @@ def test_every_name_of_the_program_is_told(page: str, name: str) -> None:
 
 def test_alert_words_stand_in_the_example() -> None:
     text = text_of("alerts.md")
+    receivers = (ROOT / "examples" / "receivers.yaml").read_text(encoding="utf-8")
     for name in CHANNELS:
-        assert f"channel: {name}" in text
+        assert f"channel: {name}" in receivers
+        assert f"| `{name}` |" in text_of("channels.md")
     for word in (*ResponseAction, *Severity, *Subject, *AlertState):
         assert re.search(rf"\b{word.value}\b", text), word
 
@@ -258,7 +260,7 @@ def python_block(page: str) -> dict[str, Any]:
 
 
 def test_the_receivers_check_of_the_page_takes_our_signatures_and_no_others() -> None:
-    is_genuine = python_block("alerts.md")["is_genuine"]
+    is_genuine = python_block("channels.md")["is_genuine"]
     secret, other = (f"whsec_{base64.b64encode(bytes([n]) * 32).decode()}" for n in (1, 2))
     body, now = b'{"type":"finding.opened"}', datetime.now(UTC)
     headers = signed_headers((bytes([2]) * 32, bytes([1]) * 32), "msg_1", now, body)

@@ -19,6 +19,7 @@ from alerts.errors import AlertConfigError, SendFailed, SendFailure
 from alerts.groups import Change
 from alerts.message_body import MAXIMUM_BODY_BYTES, encode_body
 from alerts.messages import Message
+from tests.documents import ROOT, blocks
 
 from .factories import NOW, SUBJECT
 from .formats import assert_format
@@ -35,6 +36,7 @@ SCENES = {
     "hostile": message(Change.OPENED, hostile()),
     "drill": message(drill=True, note="Rehearsal of contrast"),
 }
+DOCS = ROOT / "docs"
 SCHEMAS = {
     "cloudevents": "cloudevents",
     "alertmanager_webhook": "alertmanager_webhook",
@@ -76,6 +78,12 @@ def test_the_webhook_keeps_its_recorded_schema(scene: str) -> None:
     body = json.loads(encode_body(SCENES[scene].body))
     assert_format("webhook", body)
     assert len(encode_body(SCENES[scene].body)) < MAXIMUM_BODY_BYTES
+
+
+def test_the_example_of_the_documents_keeps_the_schema_of_the_webhook() -> None:
+    examples = [json.loads(b.text) for b in blocks(DOCS / "channels.md") if b.kind == "json"]
+    (example,) = (each for each in examples if "data" in each)
+    assert_format("webhook", example)
 
 
 @pytest.mark.parametrize("scene", [*SCENES, "bare"])
