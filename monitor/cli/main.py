@@ -21,7 +21,8 @@ from monitor.errors import InferwatchError
 CANNOT_RUN = 2
 HELP = "Watches machine-learning models after deployment."
 MODULES = (
-    *("contract", "baseline", "alerts", "deliveries", "incidents", "promise", "backtest"),
+    *("contract", "baseline", "alerts", "respond", "deliveries"),
+    *("incidents", "promise", "backtest"),
     *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
     *("keys", "project", "explore"),

@@ -31,11 +31,11 @@ from monitor.store.action_targets import (
     firing_targets,
     history_of,
     note_undelivered,
-    silences_in_force,
 )
 from monitor.store.actions import ASKED, StoredAction
 from monitor.store.alert_book import RulesInForce, find_alert, lock_alerts, rules_in_force
 from monitor.store.engine import Role, transaction
+from monitor.store.silences import silences_at
 
 TRIED_ALERTS = 20
 """How many alerts of one target are held against the limits in one tick."""
@@ -172,7 +172,7 @@ def _best(
     connection: Connection, project_id: int, rules: RulesInForce, target: Target, now: datetime
 ) -> _Tried:
     """The first alert that may act, else one that waits, else the first that may not."""
-    silences = silences_in_force(connection, project_id, now)
+    silences = silences_at(connection, project_id, now)
     found: list[_Tried] = []
     for each in target.alerts[:TRIED_ALERTS]:
         alert, _, _ = find_alert(connection, project_id, each.number)

@@ -13,8 +13,6 @@ from sqlalchemy.engine import Connection
 from alerts.actions import ActionState, Refusal
 from alerts.model import AlertState
 from alerts.responses import DefinedResponse
-from alerts.rules import Matcher
-from alerts.silences import Silence
 from monitor.store.action_orders import deployment_numbers
 from monitor.store.actions import StoredAction, stored_action
 from monitor.store.tables import (
@@ -22,7 +20,6 @@ from monitor.store.tables import (
     delivery,
     delivery_attempt,
     response_action,
-    silence,
 )
 
 REMEMBERED = 200
@@ -147,25 +144,4 @@ def note_undelivered(connection: Connection, project_id: int, now: datetime) -> 
             outcome_due_at=now,
             body=row.body.op("||")(sa.func.jsonb_build_object("text", told)),
         )
-    )
-
-
-def silences_in_force(
-    connection: Connection, project_id: int, now: datetime
-) -> tuple[Silence, ...]:
-    """Silences that hold now."""
-    row = silence.c
-    query = sa.select(silence).where(
-        row.project_id == project_id, row.starts_at <= now, row.ends_at > now
-    )
-    return tuple(
-        Silence(
-            each.id,
-            tuple(Matcher(one["label"], tuple(one["patterns"])) for one in each.matchers),
-            each.author,
-            each.reason,
-            each.starts_at,
-            each.ends_at,
-        )
-        for each in connection.execute(query.order_by(row.id))
     )

@@ -95,6 +95,7 @@ def outlook_of(
         row.event_type.in_((EventType.OPENED.value, EventType.STORM.value)),
         row.created_at > since,
         row.created_at <= now,
+        sa.func.cardinality(row.alert_ids) > 0,  # drills tell of no stored alert and brake none
     )
     openings: dict[Lane, list[datetime]] = {}
     storms: dict[Lane, datetime] = {}
