@@ -18,6 +18,7 @@ import httpx
 from alerts.alert_body import Json
 from alerts.channels.base import Receipt
 from alerts.channels.credentials import NO_CREDENTIALS, Credentials
+from alerts.channels.facts import is_over, text_at
 from alerts.channels.http_post import open_address, post, read_address
 from alerts.channels.outbound import Outbound
 from alerts.channels.prometheus_alert import (
@@ -25,12 +26,10 @@ from alerts.channels.prometheus_alert import (
     alerts_of,
     annotations_of,
     data_of,
-    is_over,
     labels_of,
     message_annotations,
     message_labels,
     started,
-    text,
 )
 from alerts.config import Receiver
 from alerts.messages import Message
@@ -78,7 +77,7 @@ class Alertmanager:
 
     def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
         """Push the alerts of a message. Raises SendFailed."""
-        stamp = _moment(text(message.body, "timestamp")) or now
+        stamp = _moment(text_at(message.body, "timestamp")) or now
         told = [
             _postable(Stated(each, stamp), now, drill=message.drill) for each in alerts_of(message)
         ]
@@ -119,7 +118,7 @@ def _postable(stated: Stated, now: datetime, *, drill: bool) -> dict[str, Json]:
         "annotations": dict(annotations_of(alert)),
         "startsAt": moment_text(min(begin, end)),
         "endsAt": moment_text(end),
-        "generatorURL": text(alert, "links", "alert"),
+        "generatorURL": text_at(alert, "links", "alert"),
     }
 
 
@@ -130,7 +129,7 @@ def _of_message(message: Message, delivery_id: str, now: datetime) -> dict[str, 
         "annotations": dict(message_annotations(message)),
         "startsAt": moment_text(now),
         "endsAt": moment_text(now + HOLDS),
-        "generatorURL": text(data_of(message), "links", "dashboard"),
+        "generatorURL": text_at(data_of(message), "links", "dashboard"),
     }
 
 

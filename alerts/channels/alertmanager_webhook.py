@@ -13,6 +13,7 @@ import httpx
 from alerts.alert_body import Json
 from alerts.channels.base import Receipt
 from alerts.channels.credentials import NO_CREDENTIALS, Credentials
+from alerts.channels.facts import is_over, text_at
 from alerts.channels.http_post import open_address, post, read_address
 from alerts.channels.outbound import Outbound
 from alerts.channels.prometheus_alert import (
@@ -21,13 +22,11 @@ from alerts.channels.prometheus_alert import (
     alerts_of,
     annotations_of,
     data_of,
-    is_over,
     labels_of,
     mapping,
     message_annotations,
     message_labels,
     started,
-    text,
 )
 from alerts.config import Receiver
 from alerts.message_body import encode_body
@@ -77,7 +76,7 @@ class AlertmanagerWebhook:
 def webhook_body(message: Message, delivery_id: str, now: datetime) -> dict[str, Json]:
     """The group as Alertmanager would tell it. What was cut is counted in `truncatedAlerts`."""
     data = data_of(message)
-    stamp = text(message.body, "timestamp") or moment_text(now)
+    stamp = text_at(message.body, "timestamp") or moment_text(now)
     told = [_alert(each, stamp, drill=message.drill) for each in alerts_of(message)]
     if not told:
         told = [_of_message(message, delivery_id, stamp)]
@@ -96,7 +95,7 @@ def webhook_body(message: Message, delivery_id: str, now: datetime) -> dict[str,
         "groupLabels": group_labels,
         "commonLabels": _common(labels),
         "commonAnnotations": _common([mapping(each, "annotations") for each in told]),
-        "externalURL": text(data, "links", "dashboard"),
+        "externalURL": text_at(data, "links", "dashboard"),
         "alerts": list(told),
     }
 
@@ -108,9 +107,9 @@ def _alert(alert: Alert, stamp: str, *, drill: bool) -> dict[str, Json]:
         "labels": dict(labels_of(alert, drill=drill)),
         "annotations": dict(annotations_of(alert)),
         "startsAt": started(alert, stamp),
-        "endsAt": (text(alert, "resolved_at") or stamp) if over else NOT_OVER,
-        "generatorURL": text(alert, "links", "alert"),
-        "fingerprint": text(alert, "fingerprint")[:_FINGERPRINT_DIGITS],
+        "endsAt": (text_at(alert, "resolved_at") or stamp) if over else NOT_OVER,
+        "generatorURL": text_at(alert, "links", "alert"),
+        "fingerprint": text_at(alert, "fingerprint")[:_FINGERPRINT_DIGITS],
     }
 
 
@@ -122,7 +121,7 @@ def _of_message(message: Message, delivery_id: str, stamp: str) -> dict[str, Jso
         "annotations": dict(message_annotations(message)),
         "startsAt": stamp,
         "endsAt": NOT_OVER,
-        "generatorURL": text(data_of(message), "links", "dashboard"),
+        "generatorURL": text_at(data_of(message), "links", "dashboard"),
         "fingerprint": delivery_id[-_FINGERPRINT_DIGITS:],
     }
 
@@ -141,7 +140,7 @@ def _group_key(
     data: Mapping[str, Json], labels: Mapping[str, Json], delivery_id: str, *, drill: bool
 ) -> str:
     """Opaque and stable, in Alertmanager's notation; a drill is a group of its own."""
-    named = {"project": text(data, "project"), **labels, "drill": "true" if drill else ""}
+    named = {"project": text_at(data, "project"), **labels, "drill": "true" if drill else ""}
     pairs = [f"{name}={json.dumps(str(value))}" for name, value in named.items() if value]
     if not labels:
         pairs.append(f"delivery={json.dumps(delivery_id)}")

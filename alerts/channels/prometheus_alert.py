@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from alerts.alert_body import Json
+from alerts.channels.facts import is_over, text_at
 from alerts.messages import Message
 from alerts.text import words
 
@@ -35,11 +36,11 @@ def labels_of(alert: Alert, *, drill: bool) -> dict[str, str]:
     """The identity of an alert. `inferwatch_id` tells apart what capped labels could not."""
     labels = {name: str(value) for name, value in mapping(alert, "labels").items() if value}
     own = {
-        "alertname": text(alert, "rule"),
-        "severity": text(alert, "severity"),
-        "owner": text(alert, "owner"),
-        "response": text(alert, "response", "action"),
-        "inferwatch_id": text(alert, "fingerprint")[:24],
+        "alertname": text_at(alert, "rule"),
+        "severity": text_at(alert, "severity"),
+        "owner": text_at(alert, "owner"),
+        "response": text_at(alert, "response", "action"),
+        "inferwatch_id": text_at(alert, "fingerprint")[:24],
         "drill": "true" if drill else "",
     }
     return {**labels, **{name: value for name, value in own.items() if value}}
@@ -55,7 +56,7 @@ def message_labels(message: Message, delivery_id: str) -> dict[str, str]:
     labels = {
         "alertname": message.event.value,
         "severity": message.severity.value,
-        "project": text(data_of(message), "project"),
+        "project": text_at(data_of(message), "project"),
         "inferwatch_id": delivery_id,
         "drill": "true" if message.drill else "",
     }
@@ -70,21 +71,7 @@ def message_annotations(message: Message) -> dict[str, str]:
 
 def started(alert: Alert, otherwise: str) -> str:
     """When the alert fired, in the time of the data."""
-    return text(alert, "fired_at") or text(alert, "since") or otherwise
-
-
-def is_over(alert: Alert) -> bool:
-    """Whether the message tells the end of this alert."""
-    return alert.get("state") == "resolved"
-
-
-def text(found: Mapping[str, Json], *path: str) -> str:
-    """The text at a path of keys; empty when there is none."""
-    *parents, last = path
-    for name in parents:
-        found = mapping(found, name)
-    value = found.get(last)
-    return value if isinstance(value, str) else ""
+    return text_at(alert, "fired_at") or text_at(alert, "since") or otherwise
 
 
 def mapping(found: Mapping[str, Json], name: str) -> Mapping[str, Json]:
@@ -95,46 +82,46 @@ def mapping(found: Mapping[str, Json], name: str) -> Mapping[str, Json]:
 
 def _annotations(alert: Alert) -> Iterator[tuple[str, str]]:
     measured = mapping(alert, "measurement")
-    yield "summary", text(alert, "summary")
+    yield "summary", text_at(alert, "summary")
     yield "description", _description(alert)
-    yield "state_change", words(text(alert, "change"))
-    yield "resolved_reason", words(text(alert, "reason"))
+    yield "state_change", words(text_at(alert, "change"))
+    yield "resolved_reason", words(text_at(alert, "reason"))
     for name in ("value", "low", "high", "n"):
         yield name, _number(measured.get(name))
-    yield "unit", text(measured, "unit")
-    yield "threshold", text(alert, "threshold", "text")
+    yield "unit", text_at(measured, "unit")
+    yield "threshold", text_at(alert, "threshold", "text")
     yield "window", _span(mapping(measured, "window"))
     for name in ("baseline", "quality", "automatic", "data_until", "acknowledged_by"):
-        yield name, text(alert, name)
-    yield "data_state", text(alert, "data_state")
-    yield "standing", text(alert, "standing")
+        yield name, text_at(alert, name)
+    yield "data_state", text_at(alert, "data_state")
+    yield "standing", text_at(alert, "standing")
     yield "fired_30_days", _number(alert.get("fired_30_days"))
     yield "changed", _changed(alert)
-    yield "runbook_url", text(alert, "response", "runbook")
+    yield "runbook_url", text_at(alert, "response", "runbook")
     for name in ("command", "impact", "precondition", "limit"):
-        yield name, text(alert, "response", name)
+        yield name, text_at(alert, "response", name)
     for name in ("alert", "acknowledge", "silence", "evidence"):
-        yield f"{name}_url", text(alert, "links", name)
+        yield f"{name}_url", text_at(alert, "links", name)
 
 
 def _description(alert: Alert) -> str:
-    action, owner = text(alert, "response", "action"), text(alert, "owner")
+    action, owner = text_at(alert, "response", "action"), text_at(alert, "owner")
     due = f"Response: {words(action)}, owner {owner}." if action and not is_over(alert) else ""
-    return " ".join(part for part in (text(alert, "about", "meaning"), due) if part)
+    return " ".join(part for part in (text_at(alert, "about", "meaning"), due) if part)
 
 
 def _changed(alert: Alert) -> str:
     listed = alert.get("changed")
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
     return "; ".join(
-        f"{text(each, 'tag')} {text(each, 'before') or 'unknown'}"
-        f" → {text(each, 'after') or 'unknown'} ({text(each, 'deployment')}, {text(each, 'at')})"
+        f"{text_at(each, 'tag')} {text_at(each, 'before') or 'unknown'}"
+        f" → {text_at(each, 'after') or 'unknown'} ({text_at(each, 'deployment')}, {text_at(each, 'at')})"
         for each in found
     )
 
 
 def _span(window: Mapping[str, Json]) -> str:
-    start, end = text(window, "start"), text(window, "end")
+    start, end = text_at(window, "start"), text_at(window, "end")
     return f"{start} to {end}" if start and end else ""
 
 

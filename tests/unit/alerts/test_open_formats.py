@@ -16,26 +16,28 @@ from alerts.channels.outbound import Outbound
 from alerts.channels.registry import CHANNELS, open_channel
 from alerts.config import Receiver, read_alert_config
 from alerts.errors import AlertConfigError, SendFailed, SendFailure
-from alerts.groups import Change
+from alerts.groups import EventType
 from alerts.message_body import MAXIMUM_BODY_BYTES, encode_body
 from alerts.messages import Message
+from alerts.service_messages import ping_message
 from tests.documents import ROOT, blocks
 
 from .factories import NOW, SUBJECT
 from .formats import assert_format
 from .receiver import LocalReceiver, Received, answer_with, listening
-from .scenes import bare_message, hostile, many, message
 from .test_webhook import SECRET
+from .told import HOSTILE, KNOWN, message
 
 SCENES = {
     "opened": message(),
-    "worse": message(Change.GOT_WORSE),
-    "still open": message(Change.NONE),
-    "ended": message(Change.ENDED),
-    "many": message(Change.OPENED, *many(300)),
-    "hostile": message(Change.OPENED, hostile()),
+    "worse": message(EventType.UPDATED),
+    "still open": message(EventType.UPDATED, new=0, still_open=1),
+    "ended": message(EventType.RESOLVED),
+    "many": message(new=300),
+    "hostile": message(text=f"{HOSTILE} \u202e \ud800 𐍈"),
     "drill": message(drill=True, note="Rehearsal of contrast"),
 }
+BARE = ping_message("on-call", "air", "https://watch.example.org", NOW)
 DOCS = ROOT / "docs"
 SCHEMAS = {
     "cloudevents": "cloudevents",
@@ -91,7 +93,7 @@ def test_the_example_of_the_documents_keeps_the_schema_of_the_webhook() -> None:
 def test_every_message_keeps_the_schema_of_its_channel(
     channel: str, scene: str, server: LocalReceiver, http: Outbound
 ) -> None:
-    what = SCENES.get(scene) or bare_message()
+    what = SCENES.get(scene, BARE)
     received = sent(channel, what, server, http)
     assert_format(SCHEMAS[channel], json.loads(received.body))
     assert len(received.body) < 64_000
@@ -200,9 +202,10 @@ def test_the_version_4_body_says_what_alertmanager_would(
     assert (body["version"], body["status"], body["receiver"]) == ("4", "firing", "on-call")
     assert body["groupLabels"] == {"model": "delay", "response": "reduce_traffic"}
     (alert,) = body["alerts"]
-    fingerprint = SUBJECT.fingerprint("contrast")
+    fingerprint = SCENES["opened"].new[0].fingerprint
     assert alert["labels"] == {
         **dict(SUBJECT),
+        "column": "c00",
         "alertname": "contrast",
         "severity": "page",
         "owner": "flight-ml",
@@ -210,15 +213,15 @@ def test_the_version_4_body_says_what_alertmanager_would(
         "inferwatch_id": fingerprint[:24],
     }
     assert alert["fingerprint"] == fingerprint[:16]
-    assert alert["startsAt"] == "2026-03-02T02:00:00Z"
+    assert alert["startsAt"] == "2026-03-02T01:00:00Z"
     assert alert["endsAt"] == "0001-01-01T00:00:00Z"
     told = alert["annotations"]
-    assert told["summary"] == "drift psi distance: 0.31 nats, alert when above 0.2"
+    assert told["summary"] == "Column c00: 0.300 (none), n 500"
     assert told["runbook_url"] == "https://example.org/runbook"
     assert told["command"] == "inferwatch respond run 17"
-    assert told["acknowledge_url"] == "https://api.example.org/a?t=1"
+    assert told["acknowledge_url"] == KNOWN.acknowledge_link
     assert told["changed"].startswith("runtime_version unknown → 1.18 (canary, ")
-    assert (told["value"], told["low"], told["high"], told["n"]) == ("0.31", "0.28", "0.35", "500")
+    assert (told["value"], told["threshold"], told["n"]) == ("0.3", "above 0.2", "500")
     assert body["commonLabels"] == alert["labels"]
     assert body["commonAnnotations"] == told
 
@@ -258,7 +261,7 @@ def test_alertmanager_gets_no_value_in_a_label_and_an_end_ahead_while_it_fires(
     (worse,) = json.loads(sent("alertmanager", SCENES["worse"], server, http).body)
     assert alert["labels"] == worse["labels"]
     assert not {"value", "low", "high", "n"} & alert["labels"].keys()
-    assert (alert["startsAt"], alert["endsAt"]) == ("2026-03-02T02:00:00Z", "2026-03-03T04:00:00Z")
+    assert (alert["startsAt"], alert["endsAt"]) == ("2026-03-02T01:00:00Z", "2026-03-03T04:00:00Z")
     (ended,) = json.loads(sent("alertmanager", SCENES["ended"], server, http, now=now).body)
     assert ended["labels"] == alert["labels"]
     assert (
@@ -270,15 +273,14 @@ def test_alertmanager_gets_no_value_in_a_label_and_an_end_ahead_while_it_fires(
 def test_an_alert_has_the_same_labels_whether_it_is_told_in_full_or_cut(
     server: LocalReceiver, http: Outbound
 ) -> None:
-    alone = {
-        each["labels"]["column"]: each["labels"]
-        for one in many(30)
-        for each in json.loads(sent("alertmanager", message(Change.OPENED, one), server, http).body)
-    }
-    together = json.loads(sent("alertmanager", SCENES["many"], server, http).body)
-    compared = [each for each in together if each["labels"]["column"] in alone]
-    assert len(compared) >= 3
-    assert all(each["labels"] == alone[each["labels"]["column"]] for each in compared)
+    def labels(what: Message) -> dict[str, dict[str, str]]:
+        told = json.loads(sent("alertmanager", what, server, http).body)
+        return {each["labels"]["column"]: each["labels"] for each in told}
+
+    long = "x" * 250
+    full, cut = labels(message(new=2, text=long)), labels(message(new=300, text=long))
+    assert full.keys() & cut.keys() == full.keys()
+    assert all(cut[column] == found for column, found in full.items())
 
 
 def test_the_address_may_name_the_path_of_the_api_already(
