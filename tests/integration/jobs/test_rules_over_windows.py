@@ -243,3 +243,23 @@ def test_a_composite_may_join_measurements_and_conditions(
     assert alerts(engine) == {
         "busy": "resolved", "failing": "firing", "failing-while-busy": "resolved"
     }  # fmt: skip
+
+
+def test_days_without_a_request_are_no_data(
+    store: IntakeStore, engine: Engine, runner: Runner, credit: ModelContext, clock: TestClock
+) -> None:
+    silent = BURN.replace("scale: 5m", "scale: day").replace(
+        "burn: {objective: 0.95, windows: [{long: 1h, short: 5m, factor: 4}]}", "state: [no_data]"
+    )
+    put_in_force(engine, clock, silent)
+    serve(store, credit, minutes(0, 24 * 60, every=timedelta(minutes=5)))
+    clock.now = START + 25 * HOUR
+    runner.catch_up()
+    assert alerts(engine) == {}
+    clock.now = START + 50 * HOUR
+    runner.catch_up()
+    assert alerts(engine) == {"budget-burns": "firing"}
+    serve(store, credit, minutes(48 * 60, 72 * 60, every=timedelta(minutes=5)))
+    clock.now = START + 73 * HOUR
+    runner.catch_up()
+    assert alerts(engine) == {"budget-burns": "resolved"}
