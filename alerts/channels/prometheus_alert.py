@@ -113,11 +113,13 @@ def _description(alert: Alert) -> str:
 def _changed(alert: Alert) -> str:
     listed = alert.get("changed")
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    return "; ".join(
-        f"{text_at(each, 'tag')} {text_at(each, 'before') or 'unknown'}"
-        f" → {text_at(each, 'after') or 'unknown'} ({text_at(each, 'deployment')}, {text_at(each, 'at')})"
-        for each in found
-    )
+    return "; ".join(map(_changed_tag, found))
+
+
+def _changed_tag(each: Mapping[str, Json]) -> str:
+    before, after = (text_at(each, name) or "unknown" for name in ("before", "after"))
+    where, when = text_at(each, "deployment"), text_at(each, "at")
+    return f"{text_at(each, 'tag')} {before} → {after} ({where}, {when})"
 
 
 def _span(window: Mapping[str, Json]) -> str:
