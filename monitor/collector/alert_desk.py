@@ -9,20 +9,24 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
+import msgspec
+from fastapi import Depends, Path, Response
+from fastapi.security import HTTPBearer
 from pydantic import ValidationError
 from sqlalchemy.engine import Engine
 from starlette.requests import Request
 
 from alerts.durations import parse_duration
 from alerts.errors import AlertNotOpen
-from monitor.collector.alert_schemas import Body
+from monitor.collector.alert_schemas import MAX_NUMBER, Body
 from monitor.collector.auth import authenticate, bearer_key
 from monitor.collector.bodies import BodyLimits, content_coding, read_body
 from monitor.collector.gate import Gate
 from monitor.collector.ports import Store
 from monitor.errors import ActionNotOpen, ConfigurationError, RequestRefused, UnknownSubject
+from monitor.store.action_orders import Outside
 from monitor.store.projects import Scope
 from monitor.strictjson import StrictJsonError, loads, storable
 
@@ -31,6 +35,8 @@ MOST_AT_ONCE = 32
 MAX_BODY_BYTES = 64 << 10
 BODY_SECONDS = 15.0
 LIMITS = BodyLimits(MAX_BODY_BYTES, MAX_BODY_BYTES, 2, BODY_SECONDS)
+BEARER = Depends(HTTPBearer(auto_error=False, description="An API key of one project."))
+Number = Annotated[int, Path(ge=1, le=MAX_NUMBER, description="Its number.")]
 Result = TypeVar("Result")
 Taken = TypeVar("Taken", bound=Body)
 
@@ -39,11 +45,12 @@ class AlertDesk:
     """Answers calls about alerts of the key's project."""
 
     def __init__(
-        self, store: Store, engine: Engine, clock: Callable[[], datetime], public_url: str
+        self, store: Store, engine: Engine, clock: Callable[[], datetime], outside: Outside
     ) -> None:
         self.engine = engine
         self.clock = clock
-        self.public_url = public_url
+        self.outside = outside
+        self.public_url = outside.pages
         self._store = store
         self._gate = Gate(MOST_AT_ONCE)
         self._pool = ThreadPoolExecutor(THREADS, "alerts")
@@ -103,6 +110,16 @@ def ends_at(length: str | None, until: datetime | None, start: datetime) -> date
     if span <= timedelta(0):
         raise _bad("for: must be longer than nothing")
     return start + span
+
+
+def encode(value: Any) -> bytes:
+    """JSON; moments as RFC 3339."""
+    return msgspec.json.encode(value)
+
+
+def json_answer(body: bytes) -> Response:
+    """A 200 with JSON."""
+    return Response(body, media_type="application/json")
 
 
 def _refusing(work: Callable[..., Result], *arguments: Any) -> Result:

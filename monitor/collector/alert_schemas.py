@@ -17,6 +17,7 @@ Name = Annotated[
     str, Field(min_length=1, max_length=MAX_NAME, description="The person who does it.")
 ]
 Comment = Annotated[str, Field(max_length=MAX_COMMENT, description="Why; kept with the history.")]
+Reason = Annotated[str, Field(min_length=1, max_length=MAX_COMMENT, description="Why.")]
 Span = Annotated[
     str, Field(max_length=40, description="From now on: `30m`, `4h`, `2d`; or say `until`.")
 ]
@@ -53,9 +54,13 @@ class SnoozeBody(PersonBody):
     until: AwareDatetime | None = Field(None, strict=False)
 
 
-class SilenceAlertBody(SnoozeBody):
+class SilenceAlertBody(Body):
     """A silence for all alerts of the same rule and model, or for this subject only."""
 
+    by: Name
+    reason: Reason
+    length: Span | None = Field(None, alias="for")
+    until: AwareDatetime | None = Field(None, strict=False)
     only_this_subject: bool = Field(
         False, description="All labels of the alert must fit, not only rule and model."
     )
@@ -65,7 +70,7 @@ class SilenceBody(Body):
     """Which alerts are not told of, from when to when, by whose word."""
 
     by: Name
-    reason: str = Field(min_length=1, max_length=MAX_COMMENT)
+    reason: Reason
     matchers: dict[str, str | list[str]] = Field(
         min_length=1, max_length=20,
         description="Label or `rule`, `severity`, `owner`, `response`, `about`: a value, or a list"
@@ -76,10 +81,19 @@ class SilenceBody(Body):
     starts_at: AwareDatetime | None = Field(None, strict=False)
 
 
-class RespondBody(PersonBody):
+class EndBody(Body):
+    """Who ends it."""
+
+    by: Name
+
+
+class RespondBody(Body):
     """A person starts the defined response of the alert's rule."""
 
-    dry_run: bool | None = Field(None, description="Default: as the response says.")
+    by: Name
+    dry_run: bool = Field(
+        False, description="Only try it; a response that makes dry runs only does so anyway."
+    )
 
 
 class OutcomeBody(Body):

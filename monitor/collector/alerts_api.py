@@ -9,16 +9,24 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any
 
-import msgspec
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from fastapi.security import HTTPBearer
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy.engine import Engine
 
 from alerts.model import Severity, Standing
 from monitor.collector import alert_schemas as schemas
-from monitor.collector.alert_desk import AlertDesk, ends_at, read_deed
+from monitor.collector.actions_api import add_respond_call
+from monitor.collector.alert_desk import (
+    BEARER,
+    AlertDesk,
+    Number,
+    encode,
+    ends_at,
+    json_answer,
+    read_deed,
+)
 from monitor.collector.alert_export_api import add_export
 from monitor.collector.boundary import guarded
+from monitor.collector.silences_api import add_silence_call
 from monitor.reports.alert_detail import alert_detail
 from monitor.reports.alert_json import alert_json, detail_json
 from monitor.reports.alerts import OPEN_STATES, FindingFilter, finding, findings
@@ -35,8 +43,6 @@ from monitor.store.projects import Scope
 
 MAX_PAGE = 1_000_000
 MAX_SIZE = 200
-BEARER = Depends(HTTPBearer(auto_error=False, description="An API key of one project."))
-Number = Annotated[int, Path(ge=1, le=schemas.MAX_NUMBER, description="The alert's number.")]
 Text = Annotated[str | None, Query(min_length=1, max_length=200, pattern=r"^[^\x00]*$")]
 Deed = Callable[..., Any]
 DEEDS: dict[str, tuple[Deed, str, str]] = {
@@ -73,6 +79,8 @@ def alerts_router(desk: AlertDesk) -> APIRouter:
         _add_deed(router, desk, name, deed, summary, description)
     _add_snooze(router, desk)
     _add_false_alarm(router, desk)
+    add_silence_call(router, desk)
+    add_respond_call(router, desk)
     return router
 
 
@@ -219,13 +227,3 @@ def _do_and_tell(
 
 def _judge(engine: Engine, project: int, number: int, arguments: tuple[str, str, datetime]) -> Any:
     return false_alarm(engine, project, number, *arguments, role=Role.DASHBOARD)
-
-
-def encode(value: Any) -> bytes:
-    """JSON; moments as RFC 3339."""
-    return msgspec.json.encode(value)
-
-
-def json_answer(body: bytes) -> Response:
-    """A 200 with JSON."""
-    return Response(body, media_type="application/json")

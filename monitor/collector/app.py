@@ -17,6 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from monitor.collector import schemas
+from monitor.collector.actions_api import actions_router
 from monitor.collector.alert_desk import AlertDesk
 from monitor.collector.alerts_api import alerts_router
 from monitor.collector.boundary import guarded
@@ -24,10 +25,12 @@ from monitor.collector.edge import Edge
 from monitor.collector.link_pages import link_router
 from monitor.collector.logs import LOGGER
 from monitor.collector.ports import Store
+from monitor.collector.silences_api import silences_router
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
 from monitor.intake.legs import LEG_PATTERN
 from monitor.records import LIVE_LEG
 from monitor.settings import Settings
+from monitor.store.action_orders import Outside
 from monitor.store.open import open_store
 
 RETRY_DATABASE_SECONDS = 5
@@ -51,7 +54,8 @@ def create_app(
     settings = settings or Settings.from_environment()
     store = store or open_store(settings)
     edge = Edge(settings, store, clock)
-    desk = AlertDesk(store, store.engine, clock, settings.public_url) if store.engine else None
+    outside = Outside(settings.public_url, settings.api_url)
+    desk = AlertDesk(store, store.engine, clock, outside) if store.engine else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -71,8 +75,8 @@ def create_app(
     app.state.edge = edge
     _add_intake(app, edge)
     if desk is not None:
-        app.include_router(alerts_router(desk))
-        app.include_router(link_router(desk))
+        for router in (alerts_router, silences_router, actions_router, link_router):
+            app.include_router(router(desk))
     _add_service(app, edge)
     _add_errors(app, edge)
     return app

@@ -8,9 +8,13 @@ from datetime import datetime
 
 from sqlalchemy.engine import Engine
 
+from alerts.durations import parse_duration
 from alerts.links import AlertLink, LinkDeed
+from alerts.text import moment_text
 from monitor.collector.link_view import Form
+from monitor.errors import ConfigurationError, Problem
 from monitor.reports.alerts import Finding
+from monitor.store.alert_silences import silence_alert
 from monitor.store.engine import Role
 from monitor.store.hand_over import MAX_COMMENT, MAX_NAME, acknowledge_alert
 
@@ -46,6 +50,16 @@ FORMS: dict[LinkDeed, DeedForm] = {
         says=("Escalation stops, and the others see that it is yours. The alert stays open.",),
         button="Acknowledge",
     ),
+    LinkDeed.SILENCE: DeedForm(
+        title="Keep these alerts quiet?",
+        says=(
+            "All alerts of the same rule and model are not told of for a while. They stay open, and"
+            " what still fires afterwards is told then.",
+        ),
+        button="Silence",
+        lengths=(("1h", "1 hour"), ("4h", "4 hours"), ("24h", "24 hours"), ("7d", "7 days")),
+        chosen="4h",
+    ),
 }
 
 
@@ -62,10 +76,35 @@ def do_deed(
     Raises ConfigurationError when a field can't be used, AlertNotOpen when the alert ended or began
     anew meanwhile.
     """
-    comment = fields.get("comment", "")
+    if link.deed is LinkDeed.SILENCE:
+        return _silence(engine, link, found, by, fields, now)
     after = acknowledge_alert(
-        engine, link.project, found.id, by, comment, now,
+        engine, link.project, found.id, by, fields.get("comment", ""), now,
         episode=link.key.episode, role=Role.DASHBOARD,
     )  # fmt: skip
     lines = ("Escalation stops. The alert stays open until it recovers or is resolved.",)
     return Done(f"Taken on by {after.acknowledged_by}", lines)
+
+
+def _silence(
+    engine: Engine,
+    link: AlertLink,
+    found: Finding,
+    by: str,
+    fields: Mapping[str, str],
+    now: datetime,
+) -> Done:
+    length = fields.get("for", "")
+    if length not in dict(FORMS[LinkDeed.SILENCE].lengths):
+        raise ConfigurationError("form", [Problem("for", "choose one of the lengths")])
+    made = silence_alert(
+        engine, link.project, found.id, now + parse_duration(length), by,
+        fields.get("comment", ""), now, role=Role.DASHBOARD,
+    )  # fmt: skip
+    about = " and ".join(f"{each.label} {each.patterns[0]}" for each in made.matchers)
+    lines = (
+        f"Silence {made.id}, by {made.author}: alerts of {about} are not told of until"
+        f" {moment_text(made.ends_at)}.",
+        "It can be ended earlier in the dashboard.",
+    )
+    return Done("Silenced", lines)

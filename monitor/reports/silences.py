@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from alerts.model import Alert
-from alerts.rules import Matcher, Rule
+from alerts.rules import Rule
 from alerts.silences import Silence
 from alerts.subjects import facts_of
 from monitor.reports.database import reading
+from monitor.store.silences import silence_from_row
 from monitor.store.tables import silence
 
 MAX_SILENCES = 500
@@ -40,7 +40,7 @@ def silence_lines(
     query = query.order_by(row.ends_at, row.id).limit(MAX_SILENCES)
     with reading(engine, project_id) as connection:
         return tuple(
-            SilenceLine(_silence(each), each.created_at, each.ended_by, each.ended_at)
+            SilenceLine(silence_from_row(each), each.created_at, each.ended_by, each.ended_at)
             for each in connection.execute(query)
         )
 
@@ -54,15 +54,10 @@ def silences_now(connection: Connection, project_id: int) -> tuple[Silence, ...]
         .where(row.starts_at <= sa.func.now(), row.ends_at > sa.func.now())
         .order_by(row.ends_at.desc(), row.id)
     )
-    return tuple(_silence(each) for each in connection.execute(query))
+    return tuple(silence_from_row(each) for each in connection.execute(query))
 
 
 def holding(silences: tuple[Silence, ...], one: Alert, rule: Rule | None) -> tuple[Silence, ...]:
     """Those of the silences that keep this alert quiet."""
     known = facts_of(one.labels, rule) if rule is not None else {**one.labels, "rule": one.rule}
     return tuple(each for each in silences if all(m.matches(known) for m in each.matchers))
-
-
-def _silence(row: Any) -> Silence:
-    matchers = tuple(Matcher(each["label"], tuple(each["patterns"])) for each in row.matchers)
-    return Silence(row.id, matchers, row.author, row.reason, row.starts_at, row.ends_at)

@@ -30,6 +30,13 @@ OPERATIONS = [
     ("POST", "/v1/alerts/{number}/resolve"),
     ("POST", "/v1/alerts/{number}/snooze"),
     ("POST", "/v1/alerts/{number}/false-alarm"),
+    ("POST", "/v1/alerts/{number}/silence"),
+    ("POST", "/v1/alerts/{number}/respond"),
+    ("GET", "/v1/silences"),
+    ("POST", "/v1/silences"),
+    ("POST", "/v1/silences/{number}/end"),
+    ("GET", "/v1/actions/{number}"),
+    ("POST", "/v1/actions/{number}/outcome"),
     ("GET", "/act/{token}"),
     ("POST", "/act/{token}"),
 ]
