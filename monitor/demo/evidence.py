@@ -152,6 +152,9 @@ def alert_totals(connection: Connection, project_id: int, verified: int) -> Aler
         .where(
             alert.c.project_id == project_id,
             alert_transition.c.to_state == AlertState.FIRING.value,
+            alert_transition.c.from_state.in_(
+                (AlertState.OK.value, AlertState.PENDING.value, AlertState.RESOLVED.value)
+            ),
         )
         .group_by(alert.c.rule)
     )

@@ -13,6 +13,7 @@ from monitor.demo.deployments import DEPLOYMENTS
 from monitor.demo.evidence import alert_totals, month_qualities, surprising_contrasts, worst_drift
 from monitor.demo.fault import Fault, find_fault
 from monitor.demo.incidents import incident_totals
+from monitor.demo.orders import responses_told
 from monitor.demo.plan import BodyKind
 from monitor.demo.sender import Counts
 from monitor.demo.summary import ComparisonTold, FaultFound, MonthQuality, Summary
@@ -55,6 +56,7 @@ def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
         )
         alerts = alert_totals(connection, project, work.verified)
         incidents = incident_totals(connection, project, model, contract)
+        responses = responses_told(connection, project, model, subjects.replayed)
     lateness: timedelta = contract.lateness.profiles
     fault = find_fault(tests, features, lateness, made)
     return Summary(
@@ -70,6 +72,7 @@ def summarise(engine: Engine, subjects: Subjects, work: Work) -> Summary:
         stages=work.stages,
         incidents=incidents,
         comparisons=work.comparisons,
+        responses=responses,
     )
 
 

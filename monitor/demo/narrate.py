@@ -14,6 +14,8 @@ from monitor.demo.summary import (
     FaultFound,
     IncidentTotals,
     MonthQuality,
+    OrderTold,
+    ResponsesTold,
     Summary,
 )
 
@@ -34,6 +36,7 @@ def narrate(summary: Summary) -> Iterator[str]:
     yield _fault(summary.fault, summary.contrasts)
     if summary.incidents is not None:
         yield from _incidents(summary.incidents)
+    yield from _responses(summary.responses)
     yield from _comparisons(summary.comparisons)
     yield from _alerts(summary.alerts)
     yield f"All of it took {summary.seconds:.0f} seconds."
@@ -147,6 +150,33 @@ def _incidents(told: IncidentTotals) -> Iterator[str]:
         yield f"  {one.opened:%Y-%m-%d %H:%M} UTC {', '.join(one.columns)}{who}. {one.sentence}"
 
 
+def _responses(told: ResponsesTold) -> Iterator[str]:
+    if not told.orders:
+        yield "No response was asked for: no alert called for one."
+        return
+    yield "Responses, as they were recorded:"
+    for one in told.orders:
+        yield f"  {one.at:%Y-%m-%d %H:%M} UTC {_order(one)}"
+    shares = [
+        f"{one.percent:.1f}% of {one.requests:,} requests {one.when}"
+        f" ({one.start:%Y-%m-%d %H:%M} to {one.end:%Y-%m-%d %H:%M} UTC)"
+        for one in told.shares
+        if one.percent is not None
+    ]
+    if shares:
+        yield f"{' and '.join(told.deployments)} answered {', '.join(shares)}."
+
+
+def _order(one: OrderTold) -> str:
+    said = f": {one.said}" if one.said else ""
+    if one.returns is not None:
+        return f"action {one.number} gives back what action {one.returns} took, {one.state}{said}."
+    kind = "a dry run, " if one.dry_run else ""
+    target = "" if one.to_percent is None else f" to {one.to_percent:g} %"
+    names = " and ".join(one.deployments)
+    return f"action {one.number}, {one.response} of {names}{target}, {kind}{one.state}{said}."
+
+
 def _comparisons(told: tuple[ComparisonTold, ...]) -> Iterator[str]:
     if told:
         yield "Deployments compared (b against a), on the same slices of the same days or hours:"
@@ -161,7 +191,7 @@ def _alerts(alerts: AlertTotals) -> Iterator[str]:
     waiting = f", not delivered {alerts.undelivered}" if alerts.undelivered else ""
     yield (
         f"Messages delivered: {alerts.delivered}{waiting}; "
-        f"signatures verified by the receiver: {alerts.verified}."
+        f"signatures verified by those who got them: {alerts.verified}."
     )
 
 

@@ -23,7 +23,7 @@ from sqlalchemy.engine import Connection, Engine
 from monitor.contract import Contract
 from monitor.contract_file import read_contract
 from monitor.demo.processes import free_port, running
-from monitor.demo.receiver import WebhookReceiver
+from monitor.demo.signed_server import SignedServer
 from monitor.errors import ConfigurationError, Problem
 from monitor.jobs.base import JobReport
 from monitor.jobs.run import Runner
@@ -43,6 +43,8 @@ AUTHOR = "inferwatch demo"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "flights"
 WEBHOOK_URL = "INFERWATCH_DEMO_WEBHOOK_URL"
 WEBHOOK_SECRET = "INFERWATCH_DEMO_WEBHOOK_SECRET"  # noqa: S105 - the name of a variable
+ROUTER_URL = "INFERWATCH_DEMO_ROUTER_URL"
+ROUTER_SECRET = "INFERWATCH_DEMO_ROUTER_SECRET"  # noqa: S105 - the name of a variable
 SCOPES = (Scope.INGEST, Scope.LABELS, Scope.BACKFILL)
 
 
@@ -81,8 +83,13 @@ class Installation:
 
 
 @contextmanager
-def installed(url: str, public_url: str, receiver: WebhookReceiver) -> Iterator[Installation]:
-    """Migrate the database and put project, key, contract and alert rules into it."""
+def installed(
+    url: str, public_url: str, receiver: SignedServer, router: SignedServer
+) -> Iterator[Installation]:
+    """Migrate the database and put project, key, contract and alert rules into it.
+
+    `receiver` gets the alerts, `router` the orders of defined responses.
+    """
     engine, bulk = make_engine(url), BulkConnections(url, Role.WORKER)
     try:
         upgrade(engine)
@@ -98,7 +105,12 @@ def installed(url: str, public_url: str, receiver: WebhookReceiver) -> Iterator[
                 name="examples/flights/alerts.yaml", by=AUTHOR,
             )  # fmt: skip
             key = create_key(connection, project_id, "flights replay", SCOPES, by=AUTHOR)
-        environment = {WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: receiver.secret}
+        environment = {
+            WEBHOOK_URL: receiver.url,
+            WEBHOOK_SECRET: receiver.secret,
+            ROUTER_URL: router.url,
+            ROUTER_SECRET: router.secret,
+        }
         yield Installation(url, engine, bulk, project_id, contract, key, public_url, environment)
     finally:
         bulk.close()
@@ -129,11 +141,16 @@ def run_jobs(place: Installation, now: datetime, told: Callable[[int], None]) ->
     return place.runner(lambda: now).catch_up(progress=progress)
 
 
-def deliver_messages(place: Installation) -> int:
-    """Send every message that is owed; how many were sent."""
-    runner, total = place.runner(_wall_clock), 0
-    while sent := runner.deliver_due():
+def deliver_messages(place: Installation, now: datetime) -> int:
+    """Send every message that is owed, and what follows from the answers; how many were sent.
+
+    An action is asked for as a dry run first: only its answer makes the order itself due.
+    """
+    sender, planner, total = place.runner(_wall_clock), place.runner(lambda: now), 0
+    while sent := sender.deliver_due():
         total += sent
+        planner.respond_due()
+        planner.notify_due()
     return total
 
 

@@ -1,21 +1,28 @@
-"""The order of the replay: requests by event time, labels once they are known. Pure."""
+"""The order of the replay: requests by event time, labels once they are known. Pure.
+
+A body holds records of one New York day, so that a step that ends at a midnight leaves nothing of
+the days before to a later one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from itertools import groupby
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from monitor.calendar import local_month
+from monitor.calendar import local_day, local_month
+from monitor.demo.dataset import NEW_YORK
 from monitor.demo.flights import Flights
 
 BODY_ROWS = 1_000
+CLOSE_DAYS = 3
+DAY = timedelta(days=1)
 
 
 class BodyKind(StrEnum):
@@ -34,6 +41,12 @@ class PlannedBody:
     rows: NDArray[np.int64]
     due: np.datetime64
 
+    @property
+    def moment(self) -> datetime:
+        """When it is due."""
+        due: datetime = self.due.astype("datetime64[us]").astype(datetime)
+        return due.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True)
 class Step:
@@ -41,6 +54,11 @@ class Step:
 
     end: datetime
     bodies: tuple[PlannedBody, ...]
+
+    @property
+    def ends(self) -> tuple[PlannedBody, PlannedBody]:
+        """Its first and its last body."""
+        return self.bodies[0], self.bodies[-1]
 
     @property
     def rows(self) -> int:
@@ -65,25 +83,49 @@ def plan_bodies(flights: Flights) -> list[PlannedBody]:
     return sorted([*requests, *labels], key=lambda body: body.due)
 
 
-def by_month(bodies: Sequence[PlannedBody], zone: str) -> Iterator[Step]:
-    """The bodies in steps that end at midnight of the zone on the first of the next month.
+def in_steps(
+    bodies: Sequence[PlannedBody], zone: str, looked_at: Callable[[], Iterable[datetime]]
+) -> Iterator[Step]:
+    """The bodies in steps that end at midnights of the zone: months, where nothing happens.
 
-    Bodies come in order of `due`; what is due in a month belongs to its step.
+    From the day on of each moment that `looked_at` names, CLOSE_DAYS are replayed day by day; it
+    is asked again before each step. Bodies come in order of `due`; what is due before a midnight
+    belongs to the step that ends then.
     """
-    for end, members in groupby(bodies, key=lambda body: _month_end(body, zone)):
-        yield Step(end, tuple(members))
+    sent = 0
+    while sent < len(bodies):
+        end = step_end(bodies[sent].moment, zone, looked_at())
+        later = (place for place in range(sent, len(bodies)) if bodies[place].moment >= end)
+        upto = next(later, len(bodies))
+        yield Step(end, tuple(bodies[sent:upto]))
+        sent = upto
 
 
-def _month_end(body: PlannedBody, zone: str) -> datetime:
-    due = body.due.astype("datetime64[us]").astype(datetime).replace(tzinfo=UTC)
-    return local_month(due, zone).end
+def step_end(moment: datetime, zone: str, looked_at: Iterable[datetime]) -> datetime:
+    """The end of the step that begins with a moment."""
+    month_end, day_end = local_month(moment, zone).end, local_day(moment, zone).end
+    starts = [local_day(each, zone).start for each in looked_at]
+    if any(start <= moment < start + CLOSE_DAYS * DAY for start in starts):
+        return day_end
+    return min((start for start in starts if moment < start < month_end), default=month_end)
 
 
 def _bodies(
     kind: BodyKind, order: NDArray[Any], moments: NDArray[np.datetime64]
 ) -> list[PlannedBody]:
-    starts = range(0, len(order), BODY_ROWS)
-    parts = [order[start : start + BODY_ROWS] for start in starts]
+    days = _local_days(moments[order])
+    cuts = np.flatnonzero(days[1:] != days[:-1]) + 1
+    parts = [
+        day[start : start + BODY_ROWS]
+        for day in np.split(order, cuts)
+        for start in range(0, len(day), BODY_ROWS)
+    ]
     return [
         PlannedBody(kind, number, rows, moments[rows].max()) for number, rows in enumerate(parts)
     ]
+
+
+def _local_days(moments: NDArray[np.datetime64]) -> NDArray[np.datetime64]:
+    """The New York day of each moment."""
+    local = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(NEW_YORK).tz_localize(None)
+    return local.to_numpy().astype("datetime64[D]")

@@ -15,6 +15,7 @@ from monitor.demo.flights import Flights
 from monitor.demo.plan import BodyKind, PlannedBody
 from monitor.demo.router import Router
 from monitor.demo.sender import Counts, Sender
+from monitor.demo.traffic import Traffic
 
 SENDING_THREADS = 2
 BODIES_AHEAD = 6
@@ -24,21 +25,25 @@ Progress = Callable[[int, np.datetime64], None]
 
 @dataclass(frozen=True)
 class Replay:
-    """One replay: the flights, who answers which, and the deployments' numbers at the collector."""
+    """One replay: the flights, who usually answers which, the deployments' numbers at the
+    collector, and how the requests are split now."""
 
     flights: Flights
     assigned: NDArray[np.int8]
     router: Router
     deployment_ids: Sequence[int]
     seed: int
+    traffic: Callable[[], Traffic]
 
     def body(self, planned: PlannedBody) -> Body:
-        """Answer and encode the flights of one planned body."""
+        """Answer and encode the flights of one planned body, as the traffic is split now."""
         flights = self.flights.take(planned.rows)
         if planned.kind is BodyKind.LABELS:
             return encode(planned.kind, planned.number, label_table(flights))
         rng = np.random.default_rng([self.seed % 2**32, planned.number])
-        assigned = self.assigned[planned.rows]
+        assigned = self.traffic().route(
+            self.assigned[planned.rows], flights.request_id, flights.event_time
+        )
         answers = self.router.answer(flights, assigned, rng)
         numbers = np.array(self.deployment_ids, dtype=np.int32)[assigned]
         return encode(planned.kind, planned.number, request_table(flights, answers, numbers))

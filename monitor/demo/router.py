@@ -1,7 +1,8 @@
 """The replaying router: answers requests with the model and times its stages on this machine.
 
-Latencies are those of the replay, not of 2013: the time a group of requests took, shared evenly
-over its rows, times a seeded spread (log-normal, sigma 0.25) that stands for single requests.
+Latencies are those of the replay, not of 2013: the time a body of requests took, shared evenly over
+its rows, times a seeded spread (log-normal, sigma 0.25) that stands for single requests. The
+deployments of a body share its time: they run the same code, and a small group only looks slow.
 """
 
 from __future__ import annotations
@@ -45,15 +46,16 @@ class Router:
         """Answer the flights by the deployments assigned (indexes into DEPLOYMENTS)."""
         seen: dict[str, NDArray[Any]] = {name: flights.features[name].copy() for name in FEATURES}
         score = np.empty(len(flights))
-        stages = np.empty((len(flights), len(STAGES)))
+        spent = np.zeros(len(STAGES))
         for deployment in np.unique(assigned):
             rows = np.flatnonzero(assigned == deployment)
             features, scores, seconds = self._serve(flights.take(rows), int(deployment))
             score[rows] = scores
-            stages[rows] = np.array(seconds) * 1000 / len(rows)
+            spent += seconds
             for name in FEATURES:
                 seen[name][rows] = features[name]
-        stages *= rng.lognormal(0.0, LATENCY_SIGMA, (len(flights), 1))
+        each = spent * 1000 / len(flights)
+        stages = each * rng.lognormal(0.0, LATENCY_SIGMA, (len(flights), 1))
         latencies = {name: stages[:, place].round(6) for place, name in enumerate(STAGES)}
         return Answers(seen, score, score >= THRESHOLD, latencies)
 

@@ -9,16 +9,19 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from monitor.demo.control import TrafficControl
 from monitor.demo.database import demo_database
 from monitor.demo.deployments import DEPLOYMENTS, FAULTY
 from monitor.demo.options import DemoOptions
 from monitor.demo.orchestrate import Installation, dashboard, installed
 from monitor.demo.plant import rollout_day
 from monitor.demo.processes import chosen_port
-from monitor.demo.receiver import WebhookReceiver, new_secret
-from monitor.demo.run import Run
+from monitor.demo.receiver import WebhookReceiver
+from monitor.demo.run import SPRING, Run
+from monitor.demo.signed_server import new_secret
 from monitor.demo.summary import Summary
 from monitor.demo.terminal import TerminalTeller, show_summary
+from monitor.demo.traffic import Traffic
 from monitor.settings import Settings
 
 
@@ -34,9 +37,10 @@ def run_session(settings: Settings, options: DemoOptions) -> Summary:
     with (
         demo_database(settings, options.home, keep=options.keep) as url,
         WebhookReceiver(new_secret()) as receiver,
-        installed(url, f"http://127.0.0.1:{port}", receiver) as place,
+        TrafficControl(new_secret(), Traffic(options.seed), SPRING.start) as control,
+        installed(url, f"http://127.0.0.1:{port}", receiver, control) as place,
     ):
-        found = run.replay(place, prepared, receiver)
+        found = run.replay(place, prepared, receiver, control)
         found = replace(found, seconds=time.monotonic() - started)
         show_summary(teller.console, found)
         if options.summary is not None:

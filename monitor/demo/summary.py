@@ -129,6 +129,67 @@ class ComparisonTold:
 
 
 @dataclass(frozen=True)
+class OrderTold:
+    """One action as it was recorded: who asked for what, and what became of it.
+
+    `returns` is the number of the action whose former state is asked for again; `said` what the
+    router answered, or the limit that stood in the way.
+    """
+
+    number: int
+    at: datetime
+    response: str
+    asked_by: str
+    deployments: tuple[str, ...]
+    to_percent: float | None
+    dry_run: bool
+    returns: int | None
+    state: str
+    said: str
+
+
+@dataclass(frozen=True)
+class ShareTold:
+    """Requests from `start` to `end`, and those of them that the deployment concerned answered."""
+
+    when: str
+    start: datetime
+    end: datetime
+    requests: int
+    answered: int
+
+    @property
+    def percent(self) -> float | None:
+        """Its share of the requests, None without any."""
+        return 100 * self.answered / self.requests if self.requests else None
+
+
+@dataclass(frozen=True)
+class ResponsesTold:
+    """All actions, and the shares of the `deployments` whose traffic the first of them moved."""
+
+    orders: tuple[OrderTold, ...] = ()
+    deployments: tuple[str, ...] = ()
+    shares: tuple[ShareTold, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Its part of summary.json."""
+        return {
+            "actions": [{**asdict(one), "at": _moment(one.at)} for one in self.orders],
+            "deployments": list(self.deployments),
+            "shares": [
+                {
+                    **asdict(one),
+                    "start": _moment(one.start),
+                    "end": _moment(one.end),
+                    "percent": None if one.percent is None else round(one.percent, 2),
+                }
+                for one in self.shares
+            ],
+        }
+
+
+@dataclass(frozen=True)
 class Summary:
     """The whole result of one run. `contrasts` is how many could have named a fault."""
 
@@ -144,6 +205,7 @@ class Summary:
     stages: Mapping[str, float]
     incidents: IncidentTotals | None = None
     comparisons: tuple[ComparisonTold, ...] = ()
+    responses: ResponsesTold = ResponsesTold()
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value of summary.json; moments are ISO 8601 in UTC."""
@@ -157,6 +219,7 @@ class Summary:
             "planted_fault": _fault(self.fault),
             "incidents": None if self.incidents is None else self.incidents.as_json(),
             "comparisons": [asdict(one) for one in self.comparisons],
+            "responses": self.responses.as_json(),
             "alerts": {**asdict(self.alerts), "by_rule": dict(self.alerts.by_rule)},
             "seconds": round(self.seconds, 1),
             "stages": {name: round(seconds, 1) for name, seconds in self.stages.items()},

@@ -254,11 +254,13 @@ def late_alerts(
     waits: Mapping[str, timedelta],
     windows: int,
     at_least: timedelta,
+    irregular: Collection[str],
 ) -> KnownAlerts:
     """Open alerts whose next window is overdue and that do not say so yet.
 
-    `waits` holds the rules that name their own time to wait; of the others it is so many windows
-    of the alert's own length, and `at_least` this long.
+    `waits` holds the rules that name their own time to wait. Of the others it is so many windows of
+    the alert's own length, and `at_least` this long; alerts on checks that are `irregular` are left
+    out, as no window of theirs can be overdue.
     """
     last = alert.c.body["last_reading"]
     at, start = (
@@ -272,6 +274,10 @@ def late_alerts(
         alert.c.project_id == project_id,
         alert.c.state.in_(OPEN_STATES),
         alert.c.data_state != "late",
+        sa.or_(
+            sa.func.coalesce(alert.c.body["labels"]["check"].astext, "").not_in(list(irregular)),
+            alert.c.rule.in_(list(waits)),
+        ),
         sa.extract("epoch", sa.literal(now) - at) > wait,
     )
 

@@ -15,6 +15,7 @@ from alerts.config import AlertConfig
 from alerts.lifecycle import LATE_AT_LEAST, LATE_WINDOWS, StepResult, mark_late, step
 from alerts.model import Alert, Reading
 from alerts.related import related_rules
+from monitor.checks.registry import CheckName
 from monitor.jobs.conditions.base import CHECK, Condition, Finding, Look, labels_of, reading_of
 from monitor.jobs.conditions.registry import CONDITIONS
 from monitor.store.alert_book import (
@@ -30,6 +31,8 @@ from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext
 
 COMMON_LABELS = frozenset({"project", "check", "method"})
+IRREGULAR = (CheckName.INCIDENT, CheckName.GOLDEN, CheckName.SHADOW)
+"""Checks that measure when something happens, and not every hour or day."""
 
 
 def look_at_conditions(
@@ -54,6 +57,7 @@ def is_asked_for(config: AlertConfig, condition: Condition) -> bool:
     return any(
         all(each.matches(named) for each in rule.when if each.label in named)
         for rule in config.rules
+        if rule.when
     )
 
 
@@ -85,7 +89,7 @@ def _judge(look: Look, rules: RulesInForce, wanted: Sequence[Condition]) -> int:
 
 def _mark_late(connection: Connection, project_id: int, rules: RulesInForce, now: datetime) -> int:
     waits = {rule.name: rule.late_after for rule in rules.config.rules if rule.late_after}
-    known = late_alerts(connection, project_id, now, waits, LATE_WINDOWS, LATE_AT_LEAST)
+    known = late_alerts(connection, project_id, now, waits, LATE_WINDOWS, LATE_AT_LEAST, IRREGULAR)
     result = mark_late(rules.config, known.alerts, now)
     _save(connection, project_id, rules, known, result)
     return len(result.alerts)

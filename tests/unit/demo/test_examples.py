@@ -10,6 +10,8 @@ import pytest
 
 from alerts.channels.registry import CHANNELS
 from alerts.config import AlertConfig, read_alert_config
+from alerts.model import ResponseAction
+from monitor.checks.promise.incidents import RETURNS
 from monitor.checks.registry import entry
 from monitor.contract import ColumnRole, ColumnType, Contract
 from monitor.contract_file import read_contract
@@ -17,11 +19,18 @@ from monitor.demo.bodies import INTEGER_FEATURES, label_table
 from monitor.demo.classifier import THRESHOLD, LateArrivalModel
 from monitor.demo.deployments import assign_deployments
 from monitor.demo.flights import CATEGORY_FEATURES, FEATURES, Flights
-from monitor.demo.orchestrate import EXAMPLES, WEBHOOK_SECRET, WEBHOOK_URL
+from monitor.demo.orchestrate import (
+    EXAMPLES,
+    ROUTER_SECRET,
+    ROUTER_URL,
+    WEBHOOK_SECRET,
+    WEBHOOK_URL,
+)
 from monitor.demo.plan import BodyKind, plan_bodies
 from monitor.demo.plant import Plant
 from monitor.demo.replay import Replay
 from monitor.demo.router import STAGES, Router
+from monitor.demo.traffic import EVEN_PERCENT, Traffic
 from monitor.intake.base import IntakeContext
 from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS
 from monitor.layout import extend
@@ -76,10 +85,28 @@ def test_every_rule_has_a_runbook_that_exists(rules: AlertConfig) -> None:
         assert "#" + anchor in headings
 
 
-def test_the_receiver_is_the_one_that_the_demo_runs(rules: AlertConfig) -> None:
-    (receiver,) = rules.receivers
-    assert receiver.options["url_env"] == WEBHOOK_URL
-    assert receiver.options["secret_env"] == WEBHOOK_SECRET
+def test_the_receivers_are_those_that_the_demo_runs(rules: AlertConfig) -> None:
+    known = {
+        each.name: (each.options["url_env"], each.options["secret_env"]) for each in rules.receivers
+    }
+    assert known == {
+        "on-call": (WEBHOOK_URL, WEBHOOK_SECRET),
+        "router": (ROUTER_URL, ROUTER_SECRET),
+    }
+
+
+def test_the_response_asks_for_what_the_router_can_do_within_its_limits(
+    rules: AlertConfig,
+) -> None:
+    (response,) = rules.responses
+    automatic = response.automatic
+    assert automatic is not None
+    assert response.action is ResponseAction.REDUCE_TRAFFIC
+    assert automatic.receiver == "router"
+    assert automatic.to_percent is not None
+    assert 0 < EVEN_PERCENT - automatic.to_percent < automatic.at_most_percent
+    assert automatic.expires_after is not None
+    assert automatic.expires_after > RETURNS, "what comes back sooner goes on as the same incident"
 
 
 def a_context(contract: Contract) -> IntakeContext:
@@ -102,7 +129,8 @@ def a_context(contract: Contract) -> IntakeContext:
 def replay_of(flights: Flights, model: LateArrivalModel, plant: Plant | None) -> Replay:
     days = flights.between(date(2013, 8, 30), date(2013, 9, 10))
     assigned = assign_deployments(days, date(2013, 9, 1), seed=2)
-    return Replay(days, assigned, Router(model, plant), (1, 2, 3), seed=2)
+    traffic = Traffic(2)
+    return Replay(days, assigned, Router(model, plant), (1, 2, 3), 2, lambda: traffic)
 
 
 def test_intake_accepts_every_body_and_finds_no_violation(

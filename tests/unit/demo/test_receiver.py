@@ -9,7 +9,8 @@ import httpx
 import pytest
 from standardwebhooks import Webhook
 
-from monitor.demo.receiver import WebhookReceiver, new_secret, refusal
+from monitor.demo.receiver import WebhookReceiver
+from monitor.demo.signed_server import new_secret, refusal
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 BODY = json.dumps({"title": "drift", "alerts": []})

@@ -5,22 +5,25 @@ from __future__ import annotations
 import gzip
 import json
 from collections import Counter
-from datetime import date
+from datetime import UTC, date, datetime
 
 import httpx
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from monitor.demo.bodies import ARROW, NDJSON, Body
 from monitor.demo.classifier import THRESHOLD, LateArrivalModel
+from monitor.demo.dataset import NEW_YORK
 from monitor.demo.deployments import FAULTY, assign_deployments
 from monitor.demo.flights import Flights
-from monitor.demo.plan import BodyKind, by_month, plan_bodies
+from monitor.demo.plan import BodyKind, in_steps, plan_bodies
 from monitor.demo.plant import Plant
 from monitor.demo.replay import Replay
 from monitor.demo.router import Router
 from monitor.demo.sender import Counts, Sender
+from monitor.demo.traffic import Traffic
 from monitor.errors import InferwatchError
 
 PLANT = Plant("distance", 1.609344, date(2013, 9, 1))
@@ -35,7 +38,13 @@ def two_weeks(flights: Flights) -> Flights:
 @pytest.fixture(scope="module")
 def replay(two_weeks: Flights, model: LateArrivalModel) -> Replay:
     assigned = assign_deployments(two_weeks, PLANT.start, seed=3)
-    return Replay(two_weeks, assigned, Router(model, PLANT), NUMBERS, seed=3)
+    traffic = Traffic(3)
+    return Replay(two_weeks, assigned, Router(model, PLANT), NUMBERS, 3, lambda: traffic)
+
+
+def moment(text: str) -> datetime:
+    """A moment in UTC."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 def records(body: Body) -> list[dict[str, object]]:
@@ -88,7 +97,7 @@ def test_labels_are_due_after_landing_and_after_their_requests(replayed: Flights
 
 def test_steps_end_at_local_midnight_and_hold_everything_in_order(replayed: Flights) -> None:
     bodies = plan_bodies(replayed)
-    steps = list(by_month(bodies, "America/New_York"))
+    steps = list(in_steps(bodies, NEW_YORK, tuple))
     assert [body for step in steps for body in step.bodies] == bodies
     assert sum(step.rows for step in steps) == 255_987 + 249_435
     # Midnight in New York is 04:00 UTC in summer and 05:00 in winter.
@@ -98,6 +107,58 @@ def test_steps_end_at_local_midnight_and_hold_everything_in_order(replayed: Flig
     for step in steps:
         end = np.datetime64(step.end.replace(tzinfo=None))
         assert all(end - np.timedelta64(32, "D") < body.due < end for body in step.bodies)
+
+
+def test_days_are_replayed_one_by_one_where_somebody_looks_and_leave_nothing_behind(
+    replayed: Flights,
+) -> None:
+    bodies = [body for body in plan_bodies(replayed) if body.moment >= moment("2013-08-30")]
+    looked_at = [moment("2013-09-02T12:00")]
+    ends = []
+    for step in in_steps(bodies, NEW_YORK, lambda: looked_at):
+        ends.append(step.end)
+        sent = [body for body in step.bodies if body.kind is BodyKind.REQUESTS]
+        last = max(replayed.event_time[body.rows].max() for body in sent)
+        waiting = [body for body in bodies if body.moment >= step.end]
+        first = min(
+            (replayed.event_time[body.rows].min() for body in waiting
+             if body.kind is BodyKind.REQUESTS), default=np.datetime64("2014-02-01"),
+        )  # fmt: skip
+        assert last < np.datetime64(step.end.replace(tzinfo=None)) <= first
+        if len(ends) == 4:  # what happens on the way is looked at as well
+            looked_at.append(moment("2013-09-18T05:00"))
+        if len(ends) == 10:
+            break
+    assert [f"{end:%m-%dT%H}" for end in ends] == [
+        "09-01T04", "09-02T04", "09-03T04", "09-04T04", "09-05T04", "09-18T04",
+        "09-19T04", "09-20T04", "09-21T04", "10-01T04",
+    ]  # fmt: skip
+
+
+def test_no_body_holds_records_of_two_days(replayed: Flights) -> None:
+    for body in plan_bodies(replayed.take(slice(0, 40_000))):
+        if body.kind is BodyKind.REQUESTS:
+            times = pd.DatetimeIndex(replayed.event_time[body.rows]).tz_localize("UTC")
+            assert len(set(times.tz_convert(NEW_YORK).date)) == 1
+
+
+def test_traffic_that_was_moved_is_answered_by_the_others_from_that_moment_on(
+    two_weeks: Flights, model: LateArrivalModel
+) -> None:
+    at = moment("2013-09-04T05:00")
+    traffic = Traffic(3).changed(at, {"amber": 1.0})
+    usual = assign_deployments(two_weeks, PLANT.start, seed=3)
+    replay = Replay(two_weeks, usual, Router(model, PLANT), NUMBERS, 3, lambda: traffic)
+    answered: dict[bool, Counter[object]] = {False: Counter(), True: Counter()}
+    for planned in plan_bodies(two_weeks):
+        if planned.kind is BodyKind.REQUESTS and planned.moment >= moment("2013-09-03"):
+            for row in records(replay.body(planned)):
+                late = str(row["event_time"]) >= "2013-09-04T05:00:00Z"
+                answered[late][row["deployment"]] += 1
+    before, after = answered[False], answered[True]
+    assert before[NUMBERS[FAULTY]] / before.total() > 0.3
+    assert after[NUMBERS[FAULTY]] / after.total() < 0.02
+    assert min(after[NUMBERS[0]], after[NUMBERS[1]]) / after.total() > 0.45
 
 
 def test_every_flight_is_sent_once_and_every_landing_is_labelled_once(

@@ -14,6 +14,9 @@ from monitor.demo.summary import (
     ComparisonTold,
     FaultFound,
     MonthQuality,
+    OrderTold,
+    ResponsesTold,
+    ShareTold,
     Summary,
 )
 
@@ -84,7 +87,7 @@ def test_the_sentences_tell_the_numbers() -> None:
         "1 September 2013 00:00 in New York (2013-09-01 04:00 UTC)",
         "from blue in runtime_version, precision and from green in precision",
         "Alerts opened: 7 (auc-below-floor 2, deployments-disagree 5).",
-        "Messages delivered: 6; signatures verified by the receiver: 6.",
+        "Messages delivered: 6; signatures verified by those who got them: 6.",
     ):
         assert words in told
 
@@ -126,3 +129,33 @@ def test_comparisons_are_told_and_written() -> None:
         "verdict": "confounded", "sentence": "Confounded: …",
     }  # fmt: skip
     assert not any("compared" in line for line in narrate(SUMMARY) if "against" in line)
+
+
+def test_responses_and_the_shares_they_moved_are_told_and_written() -> None:
+    asked, back = datetime(2013, 9, 2, 5, tzinfo=UTC), datetime(2013, 9, 18, 5, tzinfo=UTC)
+    move = OrderTold(
+        number=2, at=asked, response="move-traffic", asked_by="rule deployments-disagree",
+        deployments=("amber",), to_percent=1.0, dry_run=False, returns=None, state="returned",
+        said="amber 1.0 % of the requests",
+    )  # fmt: skip
+    give_back = replace(move, number=3, at=back, to_percent=33.3, returns=2, state="done", said="")
+    refused = replace(move, number=4, state="refused", said="cools down until 2014-03-01")
+    shares = (
+        ShareTold("before", datetime(2013, 9, 1, 4, tzinfo=UTC), asked, 900, 300),
+        ShareTold("reduced", asked, back, 1_000, 11),
+    )
+    told = ResponsesTold((move, give_back, refused), ("amber",), shares)
+    found = replace(SUMMARY, responses=told)
+    text = "\n".join(narrate(found))
+    for words in (
+        "2013-09-02 05:00 UTC action 2, move-traffic of amber to 1 %, returned: amber 1.0 %",
+        "action 3 gives back what action 2 took, done.",
+        "action 4, move-traffic of amber to 1 %, refused: cools down until 2014-03-01.",
+        "amber answered 33.3% of 900 requests before",
+        "1.1% of 1,000 requests reduced (2013-09-02 05:00 to 2013-09-18 05:00 UTC).",
+    ):
+        assert words in text
+    written = json.loads(found.to_text())["responses"]
+    assert [one["percent"] for one in written["shares"]] == [33.33, 1.1]
+    assert [one["state"] for one in written["actions"]] == ["returned", "done", "refused"]
+    assert "No response was asked for" in "\n".join(narrate(SUMMARY))
