@@ -122,7 +122,7 @@ def creation_body(message: Message, alias: str) -> dict[str, Any]:
         "message": _harmless(clean(told.title, MESSAGE_LIMIT)),
         "alias": alias,
         "description": _harmless(plain_text(told, DESCRIPTION_LIMIT)),
-        "priority": "P5" if message.drill else _PRIORITIES[message.severity],
+        "priority": _PRIORITIES[message.severity],
         "entity": details.get("model", "inferwatch"),
         "source": _SOURCE,
         "tags": [clean(tag, TAG_LIMIT) for tag in tags],

@@ -108,7 +108,7 @@ def mail_of(
     mail["X-Inferwatch-Event"] = message.event.value
     if message.drill:
         mail["X-Inferwatch-Drill"] = "yes"
-    elif message.severity is Severity.PAGE:
+    if message.severity is Severity.PAGE:
         mail["Importance"] = "high"
     text = plain_text(shown(message), MAXIMUM_CHARACTERS)
     mail.set_content(f"{shown_title(message)}\n\n{text}\n", cte="quoted-printable")

@@ -116,7 +116,7 @@ def _event(message: Message, told: Shown, key: str, now: datetime, listed: int) 
     payload = {
         "summary": clean(shown_title(message), SUMMARY_LIMIT),
         "source": model,
-        "severity": "info" if message.drill else _SEVERITIES[message.severity],
+        "severity": _SEVERITIES[message.severity],
         "timestamp": now.isoformat(timespec="milliseconds"),
         "component": model,
         "group": clean(str(named.get("project") or ""), _FIELD_LIMIT),

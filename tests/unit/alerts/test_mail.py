@@ -95,7 +95,7 @@ def test_a_repetition_keeps_the_id_and_the_mails_of_a_group_are_one_thread(box: 
     assert first["References"] == end["References"] != drill["References"]
     assert drill["Subject"].startswith("DRILL")
     assert drill["X-Inferwatch-Drill"] == "yes"
-    assert drill["Importance"] is None
+    assert drill["Importance"] == first["Importance"]
     assert "This is a drill" in drill.get_content()
 
 

@@ -130,12 +130,12 @@ def test_a_drill_is_marked_where_people_look_first(name: str) -> None:
     assert not any("DRILL" in text for text in texts_in(FORMATS[name](message())))
 
 
-def test_a_drill_wakes_nobody_as_a_page_does() -> None:
-    assert pagerduty(message())["payload"]["severity"] == "critical"
-    assert pagerduty(message(drill=True))["payload"]["severity"] == "info"
-    assert jsm(message())["priority"] == "P1"
-    assert jsm(message(drill=True))["priority"] == "P5"
+def test_a_drill_goes_the_way_of_a_real_alert() -> None:
+    """Else it would not show that a page wakes somebody."""
+    assert pagerduty(message(drill=True))["payload"]["severity"] == "critical"
+    assert jsm(message(drill=True))["priority"] == "P1"
     assert "drill" in jsm(message(drill=True))["tags"]
+    assert "drill" not in jsm(message())["tags"]
 
 
 def test_slack_reads_no_markup_of_a_hostile_text() -> None:
