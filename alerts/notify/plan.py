@@ -10,7 +10,7 @@ not too many (`brake`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from alerts.notify.brake import brake, lane_of
 from alerts.notify.destinations import Directory
 from alerts.notify.items import Account, Accountant, Item, Known
 from alerts.notify.outlook import NOTHING_SENT, Lane, Outlook
-from alerts.notify.piles import Draft, Pace, Sorted, sort_pile, split_pairs
+from alerts.notify.piles import Draft, Pace, Sorted, repeat_of, sort_pile, split_pairs
 from alerts.silences import Silence
 
 __all__ = ["Known", "Plan", "plan"]
@@ -68,6 +68,7 @@ def plan(
         ledger.tell(draft)
     for item in out.passed:
         ledger.pass_over(item)
+    out.looks += [each for draft in drafts for each in _next_looks(draft, directory, outlook, now)]
     return Plan(
         groups=tuple(_group(each, ledger) for each in drafts if _is_sent(each, directory)),
         told=ledger.told,
@@ -115,6 +116,23 @@ def _braked(config: AlertConfig, out: Sorted, outlook: Outlook, now: datetime) -
         if braked.look_at is not None:
             out.looks.append(braked.look_at)
     return free
+
+
+def _next_looks(
+    draft: Draft, directory: Directory, outlook: Outlook, now: datetime
+) -> Iterator[datetime]:
+    """When this message gives cause for another one: a repetition or a first escalation step."""
+    pace = _pace(directory, draft.key.receiver, outlook)
+    still = [
+        each
+        for each in (*draft.told, *draft.shown)
+        if each.change is not Change.ENDED and each.alert.acknowledged_by is None
+    ]
+    repeat = repeat_of(still, pace)
+    yield from (now + wait for wait in (repeat, pace.refresh) if wait is not None)
+    if draft.event in (EventType.OPENED, EventType.STORM):
+        rules = {each.rule.name: each.rule for each in draft.told}.values()
+        yield from (now + step.after for rule in rules for step in directory.steps(rule)[:1])
 
 
 def _by_key(drafts: Sequence[Draft]) -> list[Draft]:
