@@ -25,7 +25,9 @@ def run_demo(home: Path, *arguments: str) -> tuple[str, dict[str, Any]]:
     """Run the command; what it told and what it wrote."""
     summary = home / "summary.json"
     command = [sys.executable, "-c", "from monitor.cli.main import main; main()", "demo"]
-    fixed = ["--no-dashboard", "--summary", str(summary), "--home", str(home), "--limit-days", DAYS]
+    fixed = ["--no-dashboard", "--summary", str(summary), "--home", str(home)]
+    if "--limit-days" not in arguments:
+        fixed += ["--limit-days", DAYS]
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     done = subprocess.run(
         [*command, *fixed, *arguments],
@@ -81,12 +83,48 @@ def test_names_the_planted_fault_and_accounts_for_every_record(tmp_path: Path) -
     assert found["alerts"]["delivered"] > 0
     assert found["alerts"]["verified"] == found["alerts"]["delivered"]
     assert any(name.startswith("deployments-disagree") for name in found["alerts"]["by_rule"])
+    dry_run, order, back = found["responses"]["actions"]
+    assert (dry_run["dry_run"], dry_run["state"]) == (True, "done")
+    assert (order["deployments"], order["to_percent"]) == (["amber"], 1.0)
+    assert (order["state"], back["returns"]) == ("returned", order["number"])
+    before, reduced, restored = found["responses"]["shares"]
+    assert 28 < before["percent"] < 39
+    assert reduced["percent"] < 3
+    assert restored["requests"] == 0  # the order runs out after the last flight
     assert "A fault is planted: from 2013-04-06 on, temp" in told
     assert "column temp of deployment amber" in told
 
 
+def test_the_faulty_deployment_loses_its_traffic_gets_it_back_and_keeps_it_the_second_time(
+    tmp_path: Path,
+) -> None:
+    plant = ("--plant", "distance*1.609344@2013-04-06")
+    told, found = run_demo(tmp_path, *plant, "--limit-days", "24")
+    dry_run, order, back, refused = found["responses"]["actions"]
+    assert (dry_run["dry_run"], dry_run["state"]) == (True, "done")
+    assert (order["deployments"], order["state"]) == (["amber"], "returned")
+    assert (back["returns"], back["state"]) == (order["number"], "done")
+    assert (refused["deployments"], refused["state"]) == (["amber"], "refused")
+    assert "cools down until" in refused["said"]
+    assert [order["at"], back["at"]] == ["2013-04-07T05:00:00Z", "2013-04-23T05:00:00Z"]
+
+    before, reduced, restored = found["responses"]["shares"]
+    assert (before["end"], reduced["end"]) == (order["at"], back["at"])
+    for span in (before, restored):
+        # Five standard errors of a third over n requests.
+        assert abs(span["percent"] / 100 - 1 / 3) < 5 * (2 / 9 / span["requests"]) ** 0.5
+    assert reduced["requests"] > 14_000
+    assert reduced["percent"] == pytest.approx(1.0, abs=0.5)
+
+    opened = found["alerts"]["by_rule"]["deployments-disagree"]
+    assert opened == 2  # when the fault began, and when its traffic came back
+    assert "amber answered" in told
+    assert found["requests"]["accepted"] == found["requests"]["sent"]
+
+
 def test_names_nothing_when_nothing_is_planted(tmp_path: Path) -> None:
     told, found = run_demo(tmp_path, "--plant", "none", "--seed", "7", "--first-day", "2013-08-28")
+    assert found["responses"] == {"actions": [], "deployments": [], "shares": []}
     assert found["contrasts"] > 1_000  # three deployments serve side by side from 1 September on
     assert set(found["planted_fault"].values()) == {None}
     assert found["incidents"]["naming_a_deployment"] == 0
