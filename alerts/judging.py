@@ -6,14 +6,15 @@ alerts of its parts; both become readings, kept and told like any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from alerts.conditions.burn import BurnRate, burn_reading
 from alerts.conditions.composite import Composite, composite_reading
 from alerts.history import History
-from alerts.model import Alert, Labels, Reading
+from alerts.model import Alert, Reading
 from alerts.rules import Rule
+from alerts.supersession import Neighbours
 
 
 def reading_for(rule: Rule, reading: Reading, history: History) -> Reading:
@@ -31,27 +32,24 @@ def reading_for(rule: Rule, reading: Reading, history: History) -> Reading:
 
 
 def composite_readings(
-    rule: Rule, matched: Mapping[str, Sequence[Reading]], current: Callable[[], Sequence[Alert]]
+    rule: Rule, matched: Mapping[str, Sequence[Reading]], neighbours: Neighbours
 ) -> Iterator[Reading]:
     """What a composite says of every subject of which one of its parts judged a reading.
 
-    `matched` gives the readings of one end of window by the name of the rule that judged them,
-    `current` the alerts as they are after that.
+    `matched` gives the readings of one end of window by the name of the rule that judged them.
     """
     condition = rule.condition
     if not isinstance(condition, Composite):
         return
-    causes: dict[Labels, Reading] = {}
+    causes: dict[tuple[str, ...], Reading] = {}
     for part in condition.parts:
         for reading in matched.get(part, ()):
-            subject = condition.subject(reading.labels)
-            if subject is not None:
-                causes.setdefault(subject, reading)
-    if not causes:
-        return
-    parts = [each for each in current() if each.rule in condition.parts]
-    for subject, cause in causes.items():
-        yield composite_reading(condition, subject, cause, parts)
+            key = condition.key(reading.labels)
+            if key is not None:
+                causes.setdefault(key, reading)
+    for key, cause in causes.items():
+        alerts = neighbours.parts(condition, key)
+        yield composite_reading(condition, condition.labels(key), cause, alerts)
 
 
 def redated(alert: Alert | None, reading: Reading) -> Reading:

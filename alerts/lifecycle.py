@@ -39,7 +39,7 @@ from alerts.model import (
     require_utc,
 )
 from alerts.rules import Rule, Verdict, data_state_of, excess_of, judge
-from alerts.supersession import Superseded, superseded_by
+from alerts.supersession import Neighbours
 from alerts.transitions import transitions_between
 
 REGRESSED_WITHIN = timedelta(days=14)
@@ -91,7 +91,7 @@ class _Step:
         self.transitions: list[Transition] = []
         self._alerts, self._now, self._seen = alerts, now, seen
         self._composites = [each for each in config.rules if isinstance(each.condition, Composite)]
-        self._overtaken = Superseded(config, alerts, self.changed)
+        self._neighbours = Neighbours(config, alerts)
 
     def judge_together(self, rules: Sequence[Rule], readings: Sequence[Reading]) -> None:
         """Judge readings of one end of window, then the composites they are parts of."""
@@ -103,7 +103,7 @@ class _Step:
                     matched.setdefault(rule.name, []).append(reading)
                     self._take(rule, reading_for(rule, reading, self._seen))
         for rule in self._composites:
-            for reading in composite_readings(rule, matched, self._overtaken.current):
+            for reading in composite_readings(rule, matched, self._neighbours):
                 self._take(rule, reading)
 
     def _take(self, rule: Rule, reading: Reading) -> None:
@@ -111,29 +111,33 @@ class _Step:
         before = self.changed.get(fingerprint) or self._alerts.get(fingerprint)
         if isinstance(rule.condition, Composite):
             reading = redated(before, reading)
-        after = _take_in(rule, before, reading, fingerprint, self._overtaken)
+        after = _take_in(rule, before, reading, fingerprint, self._neighbours)
         if after is None or after is before:
             return
         if after.is_firing and not (before is not None and before.is_firing):
             after = replace(after, noticed_at=self._now)
-        self.changed[fingerprint] = after
+        self._put(after)
         self.transitions.extend(transitions_between(before, after, reading, self._now))
-        for other in superseded_by(rule, after, self._overtaken):
+        for other in self._neighbours.below(rule, after):
             ended, closing = end(
                 other, ResolvedReason.SUPERSEDED, reading.at, recorded_at=self._now
             )
-            self.changed[ended.fingerprint] = ended
+            self._put(ended)
             self.transitions.append(closing)
+
+    def _put(self, alert: Alert) -> None:
+        self.changed[alert.fingerprint] = alert
+        self._neighbours.note(alert)
 
 
 def _take_in(
-    rule: Rule, alert: Alert | None, reading: Reading, fingerprint: str, overtaken: Superseded
+    rule: Rule, alert: Alert | None, reading: Reading, fingerprint: str, neighbours: Neighbours
 ) -> Alert | None:
     """The alert after this reading; the same object, or None, when nothing changed."""
     firing = alert is not None and alert.is_firing
     verdict = judge(rule, reading, currently_firing=firing)
     opens = verdict is Verdict.BREACH and not (alert is not None and alert.is_open)
-    if opens and overtaken.holds(rule, reading.labels):
+    if opens and neighbours.overtaken(rule, reading.labels):
         return alert
     if alert is None:
         if verdict is not Verdict.BREACH:

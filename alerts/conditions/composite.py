@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from alerts.model import Alert, Labels, Reading, ReadingState
 
-ALWAYS_ON = ("project",)
+PROJECT = "project"
 HOLDS, BROKEN = 1.0, 0.0
 
 
@@ -40,12 +40,14 @@ class Composite:
         text = ", and ".join(said)
         return text + (f", unless {' or '.join(self.unless)} fires" if self.unless else "")
 
-    def subject(self, labels: Labels) -> Labels | None:
-        """The composite's own labels among these; None when one of them is absent."""
-        kept = {name: labels[name] for name in (*ALWAYS_ON, *self.on) if name in labels}
-        if not all(name in kept for name in self.on):
-            return None
-        return Labels.from_mapping(kept)
+    def key(self, labels: Labels) -> tuple[str, ...] | None:
+        """The values of the composite's own labels among these; None when one of them is absent."""
+        found = [labels.get(name, "") for name in self.on]
+        return (labels.get(PROJECT, ""), *found) if all(found) else None
+
+    def labels(self, key: tuple[str, ...]) -> Labels:
+        """The labels of the subject that has this key."""
+        return Labels(tuple(zip((PROJECT, *self.on), key, strict=True)))
 
     def holds(self, firing: frozenset[str]) -> bool:
         """Whether the composite is true while exactly these rules fire on a subject."""
@@ -60,20 +62,16 @@ def composite_reading(
     condition: Composite, subject: Labels, cause: Reading, alerts: Iterable[Alert]
 ) -> Reading:
     """What the alerts of a subject say at the time of the reading that may have changed them."""
-    mine = [
-        each
-        for each in alerts
-        if each.rule in condition.parts and condition.subject(each.labels) == subject
-    ]
-    firing = frozenset(each.rule for each in mine if each.is_firing)
+    mine = list(alerts)
+    open_ones = [each for each in mine if each.is_firing]
+    firing = frozenset(each.rule for each in open_ones)
     return Reading(
         labels=subject,
         at=cause.at,
         window_start=cause.window_start,
         state=ReadingState.MEASURED,
         value=HOLDS if condition.holds(firing) else BROKEN,
-        n=len([each for each in mine if each.is_firing]),
-        unit="",
+        n=len(open_ones),
         text=_said(condition, firing),
         evidence={name: _standing(mine, name) for name in condition.parts},
     )
