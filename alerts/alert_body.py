@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from alerts.context import AlertContext
+from alerts.context import AlertContext, TrafficShare
 from alerts.groups import Change, Entry
 from alerts.model import Alert, Reading
 from alerts.rules import Bounds, Rule
@@ -111,9 +111,17 @@ def _context_body(known: AlertContext, limits: Limits) -> dict[str, Json]:
             }
             for each in known.changed[: limits.changed]
         ],
+        "traffic": _traffic_body(known.traffic),
         "quality": _text(known.quality, limits),
         "automatic": _text(known.action, limits),
     }
+
+
+def _traffic_body(traffic: TrafficShare | None) -> Json:
+    if traffic is None:
+        return None
+    share = round(traffic.share, 4)
+    return {"share": share, "requests": traffic.requests, "of": traffic.total}
 
 
 def _response_body(rule: Rule, known: AlertContext, limits: Limits) -> Json:

@@ -21,12 +21,26 @@ class Changed:
 
 
 @dataclass(frozen=True)
+class TrafficShare:
+    """How many of a model's requests in the alert's window the deployments concerned served."""
+
+    requests: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """0 to 1; 0 when there was no request."""
+        return self.requests / self.total if self.total else 0.0
+
+
+@dataclass(frozen=True)
 class AlertContext:
     """The surroundings of one alert.
 
     `baseline` says in words what the value is compared with, such as `training: 0.12`. `fired`
     counts the episodes that fired in 30 days, this one included. `quality` says in words what was
-    known about quality then (for drift) or about drift (for quality). `action` is what became of
+    known about quality then (for drift) or about drift (for quality). `traffic` is None for alerts
+    that name no deployment. `action` is what became of
     the automatic action. Links are addresses; those that act expire at `links_until`.
     """
 
@@ -34,6 +48,7 @@ class AlertContext:
     fired: int | None = None
     changed: tuple[Changed, ...] = ()
     quality: str | None = None
+    traffic: TrafficShare | None = None
     action: str | None = None
     command: str | None = None
     data_until: datetime | None = None

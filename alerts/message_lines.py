@@ -99,6 +99,9 @@ def _times_text(count: int) -> str:
 
 
 def _surroundings(known: AlertContext) -> Iterator[str]:
+    if known.traffic is not None:
+        requests, total = known.traffic.requests, known.traffic.total
+        yield f"Concerns {known.traffic.share:.0%} of the requests then ({requests:,} of {total:,})"
     for each in known.changed:
         before, after = each.before or "unknown", each.after or "unknown"
         yield (

@@ -40,6 +40,9 @@ from alerts.yaml_source import Section
 PATH = "/api/v2/alerts"
 HOLDS = timedelta(hours=1)
 AT_ONCE = 500
+_ENDS_ARE_TOLD = (
+    "an Alertmanager has to hear of ends; remove this, and say send_resolved: false there"
+)
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class Alertmanager:
     @staticmethod
     def read_options(receiver: Section) -> Mapping[str, str | bool]:
         """url, url_env or url_file; authorization_… and secret_…; private_addresses_allowed."""
+        if receiver.raw_text("send_resolved") == "false":
+            receiver.complain("send_resolved", _ENDS_ARE_TOLD)
         return read_address(receiver) | Credentials.read_options(receiver)
 
     @classmethod

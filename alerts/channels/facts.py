@@ -30,6 +30,7 @@ def facts_of(body: Mapping[str, object]) -> tuple[Fact, ...]:
     if not is_over(body):
         found += _response(body)
     found += [
+        ("Concerns", _traffic(body)),
         ("Changed before it began", _changed(body)),
         ("Known then", text_at(body, "quality")),
         ("Automatic action", text_at(body, "automatic")),
@@ -54,6 +55,15 @@ def text_at(body: Mapping[str, object], *path: str) -> str:
 def mapping(found: object) -> Mapping[str, object]:
     """The mapping, or an empty one when it is something else."""
     return found if isinstance(found, Mapping) else {}
+
+
+def _traffic(body: Mapping[str, object]) -> str:
+    """The share of the requests that the deployments of the alert served."""
+    traffic = mapping(body.get("traffic"))
+    share, total = traffic.get("share"), traffic.get("of")
+    if not isinstance(share, int | float) or not isinstance(total, int):
+        return ""
+    return f"{share:.0%} of the {total:,} requests then"
 
 
 def _value(body: Mapping[str, object]) -> str:

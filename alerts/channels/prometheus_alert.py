@@ -96,6 +96,7 @@ def _annotations(alert: Alert) -> Iterator[tuple[str, str]]:
     yield "data_state", text_at(alert, "data_state")
     yield "standing", text_at(alert, "standing")
     yield "fired_30_days", _number(alert.get("fired_30_days"))
+    yield "traffic_share", _number(mapping(alert, "traffic").get("share"))
     yield "changed", _changed(alert)
     yield "runbook_url", text_at(alert, "response", "runbook")
     for name in ("command", "impact", "precondition", "limit"):
@@ -128,4 +129,6 @@ def _span(window: Mapping[str, Json]) -> str:
 
 
 def _number(value: Json) -> str:
-    return f"{value:.6g}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return f"{value:.6g}" if isinstance(value, float) else ""

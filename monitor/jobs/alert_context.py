@@ -137,6 +137,7 @@ def looked_into(known: AlertContext, entry: Entry, model: KnownModel) -> AlertCo
         baseline=model.baseline_words(entry.alert),
         changed=model.changed_before(entry.alert),
         quality=model.known_then(entry),
+        traffic=model.traffic_of(entry.alert),
         data_until=model.data_until,
     )
 

@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 from sqlalchemy.engine import Connection
 
-from alerts.context import Changed
+from alerts.context import Changed, TrafficShare
 from alerts.groups import Entry
 from alerts.model import Alert
 from alerts.rules import Subject
@@ -95,6 +95,17 @@ class KnownModel:
         later = (change for change in found if change.at > begun)
         return tuple(each for change in later for each in self._tags(change))[:MOST_CHANGES]
 
+    def traffic_of(self, alert: Alert) -> TrafficShare | None:
+        """The share that the alert's deployments had of the live requests of its window."""
+        concerned, reading = _deployments(alert), alert.last_judged
+        if not concerned or reading is None:
+            return None
+        window = Window(_full_hour(reading.window_start), reading.at)
+        counts = requests_by_hour(self.connection, self.project_id, self.model_id, window)
+        served = {number: sum(by_hour.values()) for number, by_hour in counts.items()}
+        total = sum(served.values())
+        return TrafficShare(sum(served.get(n, 0) for n in concerned), total) if total else None
+
     def known_then(self, entry: Entry) -> str | None:
         """Of drift: the quality known then; of quality: the drift incidents open then."""
         reading = entry.alert.last_judged
@@ -141,7 +152,6 @@ class KnownModel:
         numbers = [number for number, text in self._segments.items() if text == segment]
         if segment and not numbers:
             return None
-        deployments = labels.get("deployment", "").split("+")
         baseline = labels.get("baseline")
         return Series(
             check=check,
@@ -149,7 +159,7 @@ class KnownModel:
             leg=labels.get("leg", LIVE_LEG),
             column=labels.get("column"),
             segment_id=numbers[0] if segment else 0,
-            deployment_ids=tuple(int(each) for each in deployments if each.isdigit()),
+            deployment_ids=_deployments(alert),
             baseline_ids=tuple(key for key, name in self._baselines.items() if name == baseline),
         )
 
@@ -210,6 +220,12 @@ def is_about_quality(entry: Entry) -> bool:
     if entry.rule.about is not None:
         return entry.rule.about is Subject.QUALITY
     return entry.alert.labels.get("check") in _ABOUT_QUALITY
+
+
+def _deployments(alert: Alert) -> tuple[int, ...]:
+    """The numbers of the deployments that the alert names; none when it is about all."""
+    named = alert.labels.get("deployment", "").split("+")
+    return tuple(int(each) for each in named if each.isascii() and each.isdigit())
 
 
 def _full_hour(moment: datetime) -> datetime:

@@ -102,6 +102,10 @@ def test_a_message_says_what_changed_before_how_often_and_what_to_do(
         "deployment": "3",
         "at": stamp(24),
     }
+    served = alert["traffic"]
+    assert served["of"] == 6 * 120
+    assert served["share"] == round(served["requests"] / served["of"], 4)
+    assert 0.25 < served["share"] < 0.42
     assert alert["response"]["command"] == f"inferwatch respond run {number}"
     assert alert["response"]["runbook"] == "https://runbooks.example.org/move"
     assert alert["quality"] == "nothing about quality: no labelled window had ended"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from alerts.codec import message_from_json, message_to_json
 from alerts.config import AlertConfig
-from alerts.context import NOTHING_KNOWN, AlertContext, Changed
+from alerts.context import NOTHING_KNOWN, AlertContext, Changed, TrafficShare
 from alerts.groups import Change, EventType
 from alerts.lifecycle import step
 from alerts.message_body import MAXIMUM_BODY_BYTES, encode_body
@@ -56,6 +56,7 @@ KNOWN = AlertContext(
     fired=3,
     changed=(Changed("runtime_version", None, "1.18", "canary", hour(1)),),
     quality="AUC 0.71 for requests of February",
+    traffic=TrafficShare(500, 2000),
     action="refused: at most one a day",
     command="inferwatch respond run 17",
     data_until=hour(2),
@@ -96,6 +97,7 @@ def test_an_opened_message_says_everything_that_is_needed() -> None:
         "Window 2026-03-02T01:00:00Z to 2026-03-02T02:00:00Z, n 500, interval 0.28 to 0.35;"
         " data until 2026-03-02T02:00:00Z",
         "Since 2026-03-02T02:00:00Z, fired 3 times in 30 days",
+        "Concerns 25% of the requests then (500 of 2,000)",
         "Changed before it began: runtime_version unknown → 1.18, deployment canary,"
         " 2026-03-02 01:00 UTC",
         "Known then: AUC 0.71 for requests of February",
@@ -156,6 +158,7 @@ def test_an_opened_message_says_everything_that_is_needed() -> None:
             "at": "2026-03-02T01:00:00Z",
         }
     ]
+    assert alert["traffic"] == {"share": 0.25, "requests": 500, "of": 2000}
     assert alert["quality"] == "AUC 0.71 for requests of February"
     assert alert["automatic"] == "refused: at most one a day"
     assert alert["links"] == {

@@ -179,6 +179,7 @@ receivers:
     authorization: Bearer abc
     secret: whsec_x
   - {name: am, channel: alertmanager, authorization_env: A, authorization_file: b}
+  - {name: deaf, channel: alertmanager, url: "https://a.example.org", send_resolved: false}
 rules: []
 """
     with pytest.raises(AlertConfigError) as caught:
@@ -189,6 +190,7 @@ rules: []
         "line 8, receivers[0].authorization: secrets never stand in this file",
         "line 9, receivers[0].secret: secrets never stand in this file",
         "receivers[1].authorization_file: is given beside authorization_env",
+        "line 11, receivers[2].send_resolved: an Alertmanager has to hear of ends",
         "line 10, receivers[1]: url or url_env or url_file is missing",
     ):
         assert part in said
