@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from alerts.channels.facts import FACT_LIMIT, Fact, facts_of, heading_of, is_over, mapping, text_at
@@ -18,6 +18,7 @@ from alerts.messages import DRILL, Message
 from alerts.text import clean
 
 _LINK_LIMIT = 1_000  # a longer one is left out: half an address leads nowhere
+_BRIEF = 120
 _KEY_LIMIT = 255  # the shortest of the services' limits
 _FOR_ALL = (("Alert", ("links", "alert")), ("Evidence", ("links", "evidence")))
 _WHILE_OPEN = (
@@ -121,6 +122,19 @@ def longest_that_fits(
         if fits(made):
             return made
     return make(0)
+
+
+def briefly(told: Shown) -> Shown:
+    """The same with every fact cut short, for when not even one alert would fit."""
+    alerts = (
+        ShownAlert(
+            clean(alert.heading, _BRIEF),
+            tuple((name, clean(text, _BRIEF)) for name, text in alert.facts),
+            alert.links,
+        )
+        for alert in told.alerts
+    )
+    return replace(told, note=clean(told.note, _BRIEF), alerts=tuple(alerts))
 
 
 def plain_text(told: Shown, limit: int) -> str:

@@ -17,7 +17,7 @@ from alerts.channels.base import Receipt
 from alerts.channels.facts import COMMAND
 from alerts.channels.http_post import open_secret_address, post, read_secret_address
 from alerts.channels.outbound import Outbound
-from alerts.channels.shown import Shown, ShownAlert, longest_that_fits, shown
+from alerts.channels.shown import Shown, ShownAlert, briefly, longest_that_fits, shown
 from alerts.config import Receiver
 from alerts.groups import EventType
 from alerts.message_body import encode_body
@@ -66,6 +66,8 @@ class Teams:
 def teams_body(message: Message) -> dict[str, Any]:
     """The message as a card: as many whole alerts as fit, what is new first."""
     told, style = shown(message), _style(message)
+    if not _fits(_body(told, style, min(1, len(told.alerts)))):
+        told = briefly(told)
     return longest_that_fits(len(told.alerts), lambda listed: _body(told, style, listed), _fits)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +15,7 @@ from alerts.channels.jsm import creation_body, note_body
 from alerts.channels.pagerduty import MAXIMUM_BYTES as PAGERDUTY_BYTES
 from alerts.channels.pagerduty import resolve_event, trigger_event
 from alerts.channels.shown import incident_key, plain_text, shown, web_address
-from alerts.channels.slack import MAXIMUM_CHARACTERS, slack_body
+from alerts.channels.slack import MAXIMUM_CHARACTERS, counted_characters, slack_body
 from alerts.channels.teams import MAXIMUM_BYTES, counted_bytes, teams_body
 from alerts.groups import EventType
 from alerts.message_body import encode_body
@@ -49,7 +50,7 @@ def fits(name: str, body: dict[str, Any]) -> bool:
     if name == "teams_message":
         return counted_bytes(body) <= MAXIMUM_BYTES and len(encode_body(body)) <= 28_000
     if name == "slack_message":
-        return sum(map(len, texts_in(body["blocks"]))) <= MAXIMUM_CHARACTERS
+        return len(json.dumps(body["blocks"], ensure_ascii=False)) <= 13_000
     return len(encode_body(body)) <= PAGERDUTY_BYTES
 
 
@@ -75,6 +76,21 @@ def test_no_text_breaks_a_format_or_leaves_the_newest_alert_out(
     assert schema_mistakes(name, body) == []
     assert fits(name, body)
     assert any("c00" in each for each in texts_in(body))
+
+
+@every_format
+@pytest.mark.parametrize("text", ['"\\' * 300, "❄😀" * 300, "<>&" * 200, "\n\t" * 300])
+def test_the_largest_alert_is_told_whatever_its_texts_cost(name: str, text: str) -> None:
+    body = FORMATS[name](message(text=text, note=text))
+    assert schema_mistakes(name, body) == []
+    assert fits(name, body)
+    assert any("c00" in each for each in texts_in(body))
+    assert any("inferwatch respond run 17" in each for each in texts_in(body))
+
+
+def test_slack_counts_all_of_its_blocks() -> None:
+    body = slack_body(message(new=40, text="text " * 20))
+    assert MAXIMUM_CHARACTERS / 2 < counted_characters(body) <= MAXIMUM_CHARACTERS
 
 
 def test_the_schemas_refuse_what_the_services_refuse() -> None:
