@@ -27,6 +27,7 @@ from monitor.store.alert_book import (
     save_alerts,
     save_transitions,
 )
+from monitor.store.conditions import retired_models
 
 
 def evaluate_rules(
@@ -50,10 +51,15 @@ def judge_readings(
     history: History,
     judging: Collection[str] | None = None,
 ) -> None:
-    """Judge readings of one model by rules (all by default) and store what follows."""
+    """Judge readings of one model by rules (all by default) and store what follows.
+
+    A retired model is judged no more: its alerts have ended for that reason.
+    """
     if not readings:
         return
     lock_alerts(connection, context.project_id)
+    if context.model_id in retired_models(connection, context.project_id):
+        return
     known = known_alerts(connection, context.project_id, context.contract.model)
     result = step(
         rules.config, known.alerts, readings, context.now, history=history, judging=judging

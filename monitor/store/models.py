@@ -171,10 +171,14 @@ def deployment_names(connection: Connection, project_id: int, model_id: int) -> 
 
 
 def _ensure_model(connection: Connection, project_id: int, wanted: Contract) -> int:
+    """The model's number. A model that was retired is in use again with its contract."""
     _refuse_shared_view(connection, project_id, wanted.model)
     facts = {"owner": wanted.owner, "purpose": wanted.purpose, "risk_tier": wanted.risk_tier.value}
     statement = insert(model).values(project_id=project_id, name=wanted.model, **facts)
-    statement = statement.on_conflict_do_update(index_elements=["project_id", "name"], set_=facts)
+    statement = statement.on_conflict_do_update(
+        index_elements=["project_id", "name"],
+        set_={**facts, "retired_at": None, "retired_by": None},
+    )
     return int(connection.scalar(statement.returning(model.c.id)))
 
 

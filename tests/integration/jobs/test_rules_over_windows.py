@@ -10,10 +10,10 @@ from sqlalchemy.engine import Engine
 
 from monitor.jobs.run import Runner
 from monitor.records import RequestOutcome
-from monitor.store.hand_over import apply_alert_rules
+from monitor.store.hand_over import apply_alert_rules, retire_model
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
-from tests.factories import START, TestClock, request, rows_of, send
+from tests.factories import START, TestClock, apply, make_contract, request, rows_of, send
 from tests.integration.jobs.support import HOUR
 
 MINUTE = timedelta(minutes=1)
@@ -263,3 +263,23 @@ def test_days_without_a_request_are_no_data(
     clock.now = START + 73 * HOUR
     runner.catch_up()
     assert alerts(engine) == {"budget-burns": "resolved"}
+
+
+def test_a_retired_model_is_judged_no_more_until_its_contract_is_applied_again(
+    store: IntakeStore, engine: Engine, runner: Runner, credit: ModelContext, clock: TestClock
+) -> None:
+    put_in_force(engine, clock, BURN)
+    serve(store, credit, minutes(0, 60, failing=0.5))
+    at_minute(clock, 60)
+    runner.catch_up({"serving-profile"})
+    retire_model(engine, 1, "credit", "ada", "replaced", clock())
+    assert alerts(engine) == {"budget-burns": "resolved"}
+    serve(store, credit, minutes(60, 65, failing=0.5))
+    at_minute(clock, 65)
+    runner.catch_up({"serving-profile"})
+    assert alerts(engine) == {"budget-burns": "resolved"}
+    apply(engine, 1, make_contract(segments=["city"]))
+    serve(store, credit, minutes(65, 70, failing=0.5))
+    at_minute(clock, 70)
+    runner.catch_up({"serving-profile"})
+    assert alerts(engine) == {"budget-burns": "firing"}

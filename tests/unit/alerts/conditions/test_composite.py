@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from alerts.conditions.composite import Composite
 from alerts.deeds import close
@@ -175,3 +177,46 @@ def test_it_is_told_in_words(condition: Composite, said: str) -> None:
 
 def test_a_composite_matches_no_reading() -> None:
     assert not both().matches(Labels.of(model="delay"))
+
+
+SHAPES = (
+    {"all_of": ("drift", "loss"), "unless": ()},
+    {"all_of": ("drift",), "any_of": ("loss", "blind"), "unless": ()},
+    {"all_of": (), "any_of": ("drift", "loss"), "unless": ("blind",)},
+    {"all_of": ("drift",), "unless": ("loss", "blind")},
+)
+
+
+@given(
+    shape=st.sampled_from(SHAPES),
+    told=st.lists(
+        st.tuples(
+            st.sampled_from(["drift", "quality", "labels"]),
+            st.sampled_from(["a", "b"]),
+            st.sampled_from([0.1, 0.5, None]),
+            st.integers(0, 3),
+        ),
+        max_size=25,
+    ),
+)
+@settings(max_examples=200, deadline=None)
+def test_it_fires_exactly_while_its_sentence_is_true(
+    shape: dict[str, tuple[str, ...]], told: list[tuple[str, str, float | None, int]]
+) -> None:
+    """Whatever comes in whatever order, late windows among it: the alerts decide, on each model."""
+    desk = Desk(DRIFT, LOSS, BLIND, both(**shape))
+    for number, (check, model, value, late) in enumerate(told, start=5):
+        desk.take(of(check, number - late, value, model=model))
+        for each in ("a", "b"):
+            firing = {
+                alert.rule
+                for alert in desk.alerts.values()
+                if alert.labels["model"] == each and alert.is_firing
+            }
+            wanted = (
+                firing.issuperset(shape.get("all_of", ()))
+                and (not shape.get("any_of") or not firing.isdisjoint(shape["any_of"]))
+                and firing.isdisjoint(shape.get("unless", ()))
+                and bool(firing)
+            )
+            assert ("both" in firing) is wanted, (each, firing)
