@@ -26,6 +26,7 @@ from monitor.store.action_orders import (
 from monitor.store.action_switch import is_stopped, withdraw_orders
 from monitor.store.action_targets import (
     Target,
+    acted_in_episode,
     end_waiting,
     expired_actions,
     firing_targets,
@@ -37,8 +38,8 @@ from monitor.store.alert_book import RulesInForce, find_alert, lock_alerts, rule
 from monitor.store.engine import Role, transaction
 from monitor.store.silences import silences_at
 
-TRIED_ALERTS = 20
-"""How many alerts of one target are held against the limits in one tick."""
+OF_ONE_ALERT = frozenset((Refusal.KEPT_QUIET, Refusal.OUT_OF_SCOPE, Refusal.NOT_ACKNOWLEDGED))
+"""What stands in the way of one alert, and perhaps not of another one on the same target."""
 
 DRY_RUN_HOLDS = timedelta(hours=1)
 USUAL_ANSWER = timedelta(minutes=5)
@@ -58,7 +59,7 @@ def respond(engine: Engine, project_id: int, now: datetime, outside: Outside) ->
         asked = 0
         if not stopped:
             asked += _return_expired(connection, project_id, rules, now, outside)
-        for target in firing_targets(connection, project_id, automatic_rules(rules)):
+        for target in firing_targets(connection, project_id, automatic_rules(rules), now):
             asked += _start(connection, project_id, rules, target, now, outside)
         return asked
 
@@ -76,7 +77,7 @@ def _is_due(
     """Whether there may be something to do, before anybody is kept waiting for the lock."""
     if not stopped and expired_actions(connection, project_id, now):
         return True
-    targets = firing_targets(connection, project_id, automatic_rules(rules))
+    targets = firing_targets(connection, project_id, automatic_rules(rules), now)
     return any(_is_open(connection, project_id, each, now) for each in targets)
 
 
@@ -101,8 +102,7 @@ def _is_open(connection: Connection, project_id: int, target: Target, now: datet
     """Whether nothing was asked for in this episode, and no action on the target is in force."""
     automatic = _automatic(target)
     asked = _asked(history_of(connection, project_id, target), automatic)
-    episodes = {(each.number, each.episode) for each in target.alerts}
-    if any((each.alert_number, each.episode) in episodes for each in asked):
+    if acted_in_episode(connection, project_id, asked):
         return False
     return not (asked and _is_in_force(asked[0], automatic, now))
 
@@ -174,9 +174,9 @@ def _best(
     """The first alert that may act, else one that waits, else the first that may not."""
     silences = silences_at(connection, project_id, now)
     found: list[_Tried] = []
-    for each in target.alerts[:TRIED_ALERTS]:
-        alert, _, _ = find_alert(connection, project_id, each.number)
-        rule = rules.config.rule(each.rule)
+    for number in target.alerts:
+        alert, _, _ = find_alert(connection, project_id, number)
+        rule = rules.config.rule(alert.rule)
         if rule is None:
             raise AssertionError("targets are made of rules in force")
         wanted = Wanted(
@@ -184,13 +184,13 @@ def _best(
             rule=rule,
             response=target.response,
             alert=alert,
-            alert_number=each.number,
+            alert_number=number,
             dry_run=_automatic(target).dry_run,
             silences=silences,
         )
         request, decision = consider(connection, project_id, wanted, now)
         found.append(_Tried(wanted, request, decision))
-        if decision.state is ActionState.REQUESTED:
+        if decision.reason not in OF_ONE_ALERT:
             break
     order = (ActionState.REQUESTED, ActionState.WAITING, ActionState.REFUSED)
     return min(found, key=lambda each: order.index(each.decision.state))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by
 from sqlalchemy.engine import Connection
 
 from alerts.actions import ActionState, Refusal
-from alerts.model import AlertState
+from alerts.model import AlertState, Standing
 from alerts.responses import DefinedResponse
+from alerts.rules import Matcher
 from monitor.store.action_orders import deployment_numbers
 from monitor.store.actions import StoredAction, stored_action
 from monitor.store.tables import (
@@ -22,54 +23,105 @@ from monitor.store.tables import (
     response_action,
 )
 
+TRIED = 20
+"""How many alerts of one target may be held against the limits in one tick."""
+
 REMEMBERED = 200
 """How many actions of one target are looked back on; enough for a year of one every other day."""
 
 
 @dataclass(frozen=True)
-class TargetAlert:
-    """One firing alert of a target."""
-
-    number: int
-    episode: int
-    rule: str
-
-
-@dataclass(frozen=True)
 class Target:
-    """Firing alerts that would ask the same of the same deployments, in order of their numbers."""
+    """Firing alerts that would ask the same of the same deployments.
+
+    `alerts` are the numbers of those that come first: in scope, not kept quiet by a person, taken
+    on; then the oldest. `count` is how many there are in all.
+    """
 
     response: DefinedResponse
     model: str
     deployments: tuple[int, ...]
-    alerts: tuple[TargetAlert, ...]
+    alerts: tuple[int, ...]
+    count: int
 
 
 def firing_targets(
-    connection: Connection, project_id: int, responses: Mapping[str, DefinedResponse]
+    connection: Connection,
+    project_id: int,
+    responses: Mapping[str, DefinedResponse],
+    now: datetime,
 ) -> list[Target]:
-    """Targets of firing alerts of these rules; those of the oldest alerts first."""
+    """Targets of firing alerts of these rules; `responses` are theirs, by the rules' names."""
     if not responses:
         return []
     row = alert.c
-    query = sa.select(
-        row.id, row.episode, row.rule, row.model,
-        row.body["labels"]["deployment"].astext.label("deployment"),
-    ).where(
-        row.project_id == project_id,
-        row.state == AlertState.FIRING.value,
-        row.rule.in_(list(responses)),
-    )  # fmt: skip
-    found: dict[tuple[str, str, tuple[int, ...]], list[TargetAlert]] = {}
+    deployment = row.body["labels"]["deployment"].astext
+    order = (
+        _in_scope(responses).desc(),
+        _is_loud(now).desc(),
+        row.acknowledged_by.is_(None),
+        row.id,
+    )
+    query = (
+        sa.select(
+            row.rule,
+            row.model,
+            deployment.label("deployment"),
+            sa.func.array_agg(aggregate_order_by(row.id, *order)).label("numbers"),
+        )
+        .where(row.project_id == project_id, row.state == AlertState.FIRING.value)
+        .where(row.rule.in_(list(responses)))
+        .group_by(row.rule, row.model, deployment)
+        .order_by(sa.func.min(row.id))
+    )
+    found: dict[tuple[str, str, tuple[int, ...]], list[int]] = {}
     by_name = {each.name: each for each in responses.values()}
-    for each in connection.execute(query.order_by(row.id)):
+    for each in connection.execute(query):
         numbers = deployment_numbers(each.deployment or "")
         key = (responses[each.rule].name, each.model, numbers)
-        found.setdefault(key, []).append(TargetAlert(each.id, each.episode, each.rule))
+        found.setdefault(key, []).extend(each.numbers)
     return [
-        Target(by_name[name], model, numbers, tuple(alerts))
+        Target(by_name[name], model, numbers, tuple(alerts[:TRIED]), len(alerts))
         for (name, model, numbers), alerts in found.items()
     ]
+
+
+def _in_scope(responses: Mapping[str, DefinedResponse]) -> sa.ColumnElement[bool]:
+    """Whether an alert is one that the action of its rule's response is limited to."""
+    fits = []
+    for rule, response in responses.items():
+        scope = response.automatic.scope if response.automatic is not None else ()
+        fits.append(sa.and_(alert.c.rule == rule, *(_matches(each) for each in scope)))
+    return sa.or_(*fits)
+
+
+def _matches(matcher: Matcher) -> sa.ColumnElement[bool]:
+    value = sa.func.coalesce(alert.c.body["labels"][matcher.label].astext, "")
+    whole = [each for each in matcher.patterns if not each.endswith("*")]
+    begun = [each[:-1] for each in matcher.patterns if each.endswith("*")]
+    starts = [sa.and_(value != "", value.startswith(each, autoescape=True)) for each in begun]
+    return sa.or_(value.in_(whole), *starts)
+
+
+def _is_loud(now: datetime) -> sa.ColumnElement[bool]:
+    """Whether no person asked to hear nothing of an alert; silences apart."""
+    row = alert.c
+    awake = sa.or_(row.snoozed_until.is_(None), row.snoozed_until <= now)
+    return sa.and_(awake, row.standing != Standing.ARCHIVED.value)
+
+
+def acted_in_episode(
+    connection: Connection, project_id: int, asked: Sequence[StoredAction]
+) -> bool:
+    """Whether one of these actions was asked for by an episode that still goes on."""
+    pairs = [(each.alert_number, each.episode) for each in asked if each.alert_number is not None]
+    row = alert.c
+    query = sa.select(row.id).where(
+        row.project_id == project_id,
+        row.state == AlertState.FIRING.value,
+        sa.tuple_(row.id, row.episode).in_(pairs),
+    )
+    return bool(pairs) and connection.scalar(query.limit(1)) is not None
 
 
 def history_of(connection: Connection, project_id: int, target: Target) -> list[StoredAction]:

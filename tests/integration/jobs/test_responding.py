@@ -335,3 +335,22 @@ def test_a_second_worker_asks_for_nothing_twice(scene: Scene) -> None:
         asked = list(pool.map(lambda _: scene.runner.respond_due(), range(8)))
 
     assert sum(asked) == 1
+
+
+def test_an_alert_in_scope_acts_though_others_on_its_target_are_not(scene: Scene) -> None:
+    scene.rules(IN_EARNEST.replace("model: credit", "column: city"))
+    scene.measure(0.5)
+    scene.measure(0.5, column="city")
+    scene.run()
+
+    assert [each["alert"]["labels"]["column"] for each in scene.router.orders] == ["city", "city"]
+
+
+def test_an_alert_that_was_taken_on_acts_though_others_on_its_target_wait(scene: Scene) -> None:
+    scene.rules(f"{IN_EARNEST}, needs_acknowledgement: true")
+    scene.measure(0.5)
+    scene.measure(0.5, column="city")
+    acknowledge_alert(scene.engine, 1, 2, "ada@example.org", "", scene.clock())
+    scene.run()
+
+    assert [each["alert"]["number"] for each in scene.router.orders] == [2, 2]
