@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from alerts.action_message import ActionOrder, AlertFacts, action_message
 from alerts.channels.jsm import creation_body, note_body
 from alerts.channels.pagerduty import MAXIMUM_BYTES as PAGERDUTY_BYTES
 from alerts.channels.pagerduty import resolve_event, trigger_event
@@ -20,6 +21,8 @@ from alerts.channels.teams import MAXIMUM_BYTES, counted_bytes, teams_body
 from alerts.groups import EventType
 from alerts.message_body import encode_body
 from alerts.messages import Message
+from alerts.model import ResponseAction
+from alerts.service_messages import DeadLetter, ping_message, tell_dead_letters
 
 from .factories import NOW
 from .told import HOSTILE, message, schema_mistakes, texts_in
@@ -91,6 +94,45 @@ def test_the_largest_alert_is_told_whatever_its_texts_cost(name: str, text: str)
 def test_slack_counts_all_of_its_blocks() -> None:
     body = slack_body(message(new=40, text="text " * 20))
     assert MAXIMUM_CHARACTERS / 2 < counted_characters(body) <= MAXIMUM_CHARACTERS
+
+
+def order() -> Message:
+    """The message that asks a deployment system to act, sent to people by mistake."""
+    facts = AlertFacts(17, "contrast", "f-1", {"model": "delay"}, "Column c00", "https://w/alert")
+    asked = ActionOrder(
+        number=3, project="air", model="delay", response="move-away",
+        action=ResponseAction.REDUCE_TRAFFIC, receiver="on-call", deployments=(), to_percent=5.0,
+        from_percent=None, dry_run=True, drill=False, requested_by="ada", answer_by=NOW,
+        alert=facts, outcome_url="https://w/v1/actions/3/outcome",
+    )  # fmt: skip
+    return action_message(asked, NOW)
+
+
+def lost() -> Message:
+    """What the fallback is told of messages that reached nobody."""
+    letters = [DeadLetter(f"k{n}", message(text=HOSTILE), 9, "timed_out", NOW) for n in range(3)]
+    return tell_dead_letters("pager", letters, "mail", "air", "https://w", NOW)
+
+
+@every_format
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (lambda: ping_message("on-call", "air", "https://w", NOW), "Nobody need do anything."),
+        (lost, "3 messages did not reach pager"),
+        (order, "reduce traffic (action 3)"),
+        (lambda: message(EventType.STORM, new=30, note="Storm: told as one."), "told as one"),
+    ],
+    ids=["ping", "dead letters", "order", "storm"],
+)
+def test_every_other_kind_of_message_is_told_too(
+    name: str, made: Callable[[], Message], told: str
+) -> None:
+    body = FORMATS[name](made())
+    assert schema_mistakes(name, body) == []
+    assert fits(name, body)
+    assert any(told in each for each in texts_in(body))
+    assert re.search(r"\b0 more", str(body)) is None
 
 
 def test_the_schemas_refuse_what_the_services_refuse() -> None:
