@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from statistics import median
@@ -60,6 +61,7 @@ class KnownModel:
     model_id: int
     name: str
     now: datetime
+    _asked: dict[Window, Mapping[int, Mapping[datetime, int]]] = field(default_factory=dict)
 
     @cached_property
     def data_until(self) -> datetime | None:
@@ -101,7 +103,7 @@ class KnownModel:
         if not concerned or reading is None:
             return None
         window = Window(_full_hour(reading.window_start), reading.at)
-        counts = requests_by_hour(self.connection, self.project_id, self.model_id, window)
+        counts = self._requests(window)
         served = {number: sum(by_hour.values()) for number, by_hour in counts.items()}
         total = sum(served.values())
         return TrafficShare(sum(served.get(n, 0) for n in concerned), total) if total else None
@@ -167,9 +169,7 @@ class KnownModel:
         """Requests by hour from a month before; None when no deployment served."""
         first = _full_hour(start - SEEN_BEFORE)
         hours = (_full_hour(end + SEEN_AFTER) - first) // HOUR
-        counts = requests_by_hour(
-            self.connection, self.project_id, self.model_id, Window(first, first + hours * HOUR)
-        )
+        counts = self._requests(Window(first, first + hours * HOUR))
         if not counts:
             return None
         requests = np.zeros((hours, len(counts)), np.int64)
@@ -180,6 +180,14 @@ class KnownModel:
             tags = self._tags_of.get(number, Tags(()))
             served.append(ServedDeployment(number, tags, min(by_hour), max(by_hour)))
         return TrafficHistory(first, tuple(served), requests)
+
+    def _requests(self, window: Window) -> Mapping[int, Mapping[datetime, int]]:
+        """Live requests by deployment and hour; alerts of one window ask for the same."""
+        if window not in self._asked:
+            self._asked[window] = requests_by_hour(
+                self.connection, self.project_id, self.model_id, window
+            )
+        return self._asked[window]
 
     def _tags(self, change: TagChange) -> list[Changed]:
         number = change.came if change.came is not None else change.went

@@ -171,9 +171,10 @@ def test_every_tick_of_a_worker_does_its_work(
     send(store, credit, traffic(START, 1, 120))
     worker = Worker(engine, runner, START)
     jobs = {job.id: job for job in worker.scheduler().get_jobs()}
-    assert set(jobs) == {"house", "beat", "jobs", "conditions", "deliver"}
+    ticks = ("beat", "jobs", "conditions", "notify", "deliver", "switch", "restate", "house")
+    assert set(jobs) == set(ticks)
     assert all(job.coalesce and job.max_instances == 1 for job in jobs.values())
-    for name in ("beat", "jobs", "conditions", "deliver", "house"):
+    for name in ticks:
         jobs[name].func()
     assert rows_of(engine, 1, "select count(*) from heartbeat") == [(1,)]
     assert len(stored(engine, credit, PartKind.SERVING)) == 1
