@@ -121,7 +121,6 @@ class Run:
         control.stand_at(now)
         with self._stage(f"Running the jobs as of {now:%Y-%m-%d}", "jobs", None) as advance:
             run_jobs(place, now, lambda done: advance(done, ""))
-        with self._stage("Delivering messages", "deliver", None):
             deliver_messages(place, now)
 
     @contextmanager
