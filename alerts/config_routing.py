@@ -105,16 +105,16 @@ def _read_times(each: Section, name: str, names: RouteNames) -> tuple[str, ...] 
 
 
 def _check_repeat(each: Section, branch: Branch) -> None:
-    """A repetition can't come faster than the group is told at all."""
+    """A repetition can't come faster than the group is told at all; told where it is said."""
     repeat, interval = branch.repeat_after, branch.group_interval
-    if repeat is None or (repeat >= max(interval, AT_ONCE) and repeat > AT_ONCE):
+    named = [name for name in ("repeat_after", "group_interval") if name in each.nodes]
+    if repeat is None or not named:
         return
     if repeat == AT_ONCE:
-        each.complain("repeat_after", "must be longer than 0s; leave it out to repeat nothing")
-        return
-    name = "repeat_after" if "repeat_after" in each.nodes else "group_interval"
-    each.complain(
-        name,
-        f"repeat_after {duration_text(repeat)} is shorter than group_interval "
-        f"{duration_text(interval)}: nothing is told faster than that; make it longer",
-    )
+        each.complain(named[0], "must be longer than 0s; leave it out to repeat nothing")
+    elif repeat < interval:
+        each.complain(
+            named[0],
+            f"repeat_after {duration_text(repeat)} is shorter than group_interval "
+            f"{duration_text(interval)}: nothing is told faster than that; make it longer",
+        )

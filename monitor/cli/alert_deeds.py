@@ -46,7 +46,7 @@ def snooze(
     from monitor.store.hand_over import snooze_alert
 
     now = datetime.now(UTC)
-    end = _end(length, until, now)
+    end = end_of(length, until, now)
     with open_database() as engine:
         project_id = find_project(engine, project)
         done = snooze_alert(engine, project_id, number, end, login(by), comment, now)
@@ -147,7 +147,8 @@ def _span(first: datetime, last: datetime) -> Window:
     return Window(first, last)
 
 
-def _end(length: str | None, until: str | None, now: datetime) -> datetime:
+def end_of(length: str | None, until: str | None, now: datetime) -> datetime:
+    """The end that --for or --until name; ConfigurationError unless exactly one is given."""
     from alerts.durations import parse_duration
 
     if (length is None) == (until is None):

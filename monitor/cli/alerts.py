@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from alerts.errors import AlertConfigError
-from monitor.cli import alert_deeds
+from monitor.cli import alert_deeds, alert_routes
 from monitor.cli.alert_trial import try_rule
 from monitor.cli.common import (
     AsJson,
@@ -190,6 +190,7 @@ def false_alarm_(
 
 
 alert_deeds.register(app)
+alert_routes.register(app)
 
 
 def _facts(found: Finding) -> dict[str, Any]:

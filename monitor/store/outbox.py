@@ -26,6 +26,7 @@ from monitor.store.tables import delivery, delivery_attempt
 
 LEASE = timedelta(seconds=30)
 UNDELIVERED_AFTER = timedelta(minutes=2)
+OPENING_EVENTS = ("finding.opened", "finding.storm")
 MAX_DETAIL = 500
 _WOKEN_FROM = timedelta(minutes=1)
 
@@ -264,7 +265,7 @@ def undelivered_pages(
     query = sa.select(sa.func.unnest(row.alert_ids).label("alert"), row.receiver).where(
         row.project_id == project_id,
         row.severity == Severity.PAGE.value,
-        row.event_type == "finding.opened",
+        row.event_type.in_(OPENING_EVENTS),
         row.state != "sent",
         sa.or_(late, row.state == "dead"),
         row.created_at > now - timedelta(days=7),
@@ -278,7 +279,7 @@ def next_undelivered_at(connection: Connection, project_id: int, now: datetime) 
     query = sa.select(sa.func.min(row.created_at)).where(
         row.project_id == project_id,
         row.severity == Severity.PAGE.value,
-        row.event_type == "finding.opened",
+        row.event_type.in_(OPENING_EVENTS),
         row.state == "waiting",
         row.created_at > now - UNDELIVERED_AFTER,
     )
