@@ -6,6 +6,8 @@ woken; then everything follows the schedule that Standard Webhooks 1.0.0 recomme
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -46,15 +48,25 @@ def next_attempt(
     added to the wait, so that receivers that come back are not met by everybody at once. A wait
     asked for by the receiver is never cut short. Given up when the schedule is through, or when the
     next attempt would be more than 120 hours after `first_at`.
+
+    Attempts that came sooner than the schedule says, because more urgent messages waited behind
+    this one or because the receiver seemed to be back, use up none of it.
     """
     schedule = waits(severity)
-    if attempts_so_far >= len(schedule):
+    place = min(attempts_so_far, max(1, _places_passed(schedule, now - first_at)))
+    if place >= len(schedule):
         return None
-    wait = schedule[attempts_so_far] * (1.0 + _JITTER * rng.random())
+    wait = schedule[place] * (1.0 + _JITTER * rng.random())
     if retry_after is not None:
         wait = max(wait, retry_after)
     due = now + wait
     return due if due - first_at <= GIVE_UP_AFTER else None
+
+
+def _places_passed(schedule: Sequence[timedelta], age: timedelta) -> int:
+    """How many attempts the schedule has within this age, the first included."""
+    moments = itertools.accumulate(schedule)
+    return sum(moment <= age for moment in moments)
 
 
 def next_in_schedule(severity: Severity, first_at: datetime, now: datetime) -> datetime:

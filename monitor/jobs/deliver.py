@@ -41,6 +41,7 @@ from monitor.store.outbox import (
 )
 from monitor.store.receivers import (
     disable_receiver,
+    enabled_since,
     give_up_waiting,
     hold_receiver,
     receiver_states,
@@ -79,6 +80,12 @@ class Attempt:
     def is_sent(self) -> bool:
         """Whether the receiver took the message."""
         return self.outcome == "sent"
+
+    @property
+    def is_refused_for_good(self) -> bool:
+        """Whether the receiver asked, now or earlier, to be sent nothing any more."""
+        gone = self.failure is not None and self.failure.disable_receiver
+        return gone or self.outcome == DISABLED
 
 
 def deliver(
@@ -119,13 +126,14 @@ def send_one(
 ) -> bool:
     """Try one claimed delivery and record how it went; whether it was taken."""
     began = time.monotonic()
+    began_at = sender.clock()
     attempt = _try(sender, project_id, owed, rules.config if rules else None)
     if not attempt.is_sent:
         log.warning("delivery failed delivery=%s outcome=%s", owed.key, attempt.outcome)
     while True:
         try:
             with transaction(sender.engine, project_id, Role.WORKER) as connection:
-                _record(connection, sender, project_id, owed, attempt)
+                _record(connection, sender, project_id, owed, attempt, began_at)
             return attempt.is_sent
         except DatabaseUnavailable:
             # While the claim lasts nobody else sends it, so it pays to wait for the database.
@@ -163,10 +171,20 @@ def _try(
 
 
 def _record(
-    connection: Connection, sender: Sender, project_id: int, owed: OwedDelivery, attempt: Attempt
+    connection: Connection,
+    sender: Sender,
+    project_id: int,
+    owed: OwedDelivery,
+    attempt: Attempt,
+    began_at: datetime,
 ) -> None:
     """Write down how it went, and what follows for the receiver and for those who wait."""
     now = sender.clock()
+    if attempt.is_refused_for_good and enabled_since(
+        connection, project_id, owed.receiver, began_at
+    ):
+        # It asked for nothing more, but a person has enabled it since: that is the newer word.
+        attempt = Attempt(attempt.outcome, attempt.detail)
     next_due = None if attempt.is_sent or attempt.permanent else _next(owed, now, attempt, sender)
     held = record_attempt(
         connection, project_id, owed, outcome=attempt.outcome, detail=attempt.detail, now=now,
@@ -179,7 +197,7 @@ def _record(
             take_answer(connection, project_id, owed.key, answer, owed.receiver, now)
     elif attempt.failure is not None:
         _obey(connection, project_id, owed, attempt.failure, now, next_due)
-    elif attempt.outcome == DISABLED:
+    elif attempt.outcome == DISABLED and attempt.permanent:
         give_up_waiting(connection, project_id, owed.receiver, now)
     if not held or attempt.is_sent:
         return

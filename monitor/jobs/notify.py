@@ -51,6 +51,9 @@ def _plan(connection: Connection, project_id: int, now: datetime, outside: Outsi
         set_clock(connection, project_id, None)
         return 0
     found = unsettled(connection, project_id)
+    # Alerts may have changed after `now`: while the lock was waited for, or by a clock ahead.
+    noticed = (each.alert.noticed_at for each in found.alerts)
+    now = max(now, *(each for each in noticed if each is not None), now)
     silences = silences_at(connection, project_id, now)
     outlook = outlook_of(connection, project_id, rules.config, found, now)
     made = plan(rules.config, found.alerts, silences, now, outlook)

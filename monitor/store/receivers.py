@@ -42,7 +42,13 @@ def disable_receiver(
 ) -> None:
     """Send it nothing any more until a person enables it."""
     values = {"disabled_at": now, "reason": reason, "changed_by": WORKER, "changed_at": now}
-    _put(connection, project_id, receiver, values)
+    statement = insert(receiver_state).values(project_id=project_id, receiver=receiver, **values)
+    # Of several senders that hear it at once the first counts: what it missed counts from then on.
+    changes = {name: statement.excluded[name] for name in values}
+    changes["disabled_at"] = sa.func.least(receiver_state.c.disabled_at, now)
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["project_id", "receiver"], set_=changes)
+    )
 
 
 def hold_receiver(
@@ -76,6 +82,22 @@ def enable_receiver(
     return since
 
 
+def enabled_since(connection: Connection, project_id: int, receiver: str, moment: datetime) -> bool:
+    """Whether a person enabled it at or after this moment, and it is enabled still.
+
+    Its row stays locked, so that what follows from the answer can't cross with a person's deed.
+    """
+    row = receiver_state.c
+    found = connection.execute(
+        sa.select(row.disabled_at, row.changed_by, row.changed_at)
+        .where(row.project_id == project_id, row.receiver == receiver)
+        .with_for_update()
+    ).one_or_none()
+    if found is None or found.disabled_at is not None or found.changed_by == WORKER:
+        return False
+    return bool(found.changed_at >= moment)
+
+
 def give_up_waiting(
     connection: Connection, project_id: int, receiver: str, now: datetime
 ) -> list[int]:
@@ -93,10 +115,3 @@ def give_up_waiting(
         .returning(row.id)
     )
     return sorted(done.scalars())
-
-
-def _put(connection: Connection, project_id: int, receiver: str, values: dict[str, object]) -> None:
-    statement = insert(receiver_state).values(project_id=project_id, receiver=receiver, **values)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["project_id", "receiver"], set_=values)
-    )

@@ -84,14 +84,20 @@ class Oracle:
 
 @dataclass
 class Verdict:
-    """What was expected, what came, and every violation."""
+    """What was expected, what came, and every violation.
+
+    `sent_again` counts repetitions under an id that the receiver knew; `coalesced` episodes that
+    were over before anybody could be told, while the next one of the same alert was told.
+    """
 
     issued: int = 0
     openings: int = 0
     ends: int = 0
     messages: int = 0
     sent_again: int = 0
+    coalesced: int = 0
     lost_readings: int = 0
+    undelivered: int = 0
     lost_openings: int = 0
     lost_ends: int = 0
     wrong_reasons: int = 0
@@ -103,7 +109,14 @@ class Verdict:
     examples: list[str] = field(default_factory=list)
 
     VIOLATIONS = (
-        *("lost_readings", "lost_openings", "lost_ends", "wrong_reasons", "double_news"),
+        *(
+            "undelivered",
+            "lost_readings",
+            "lost_openings",
+            "lost_ends",
+            "wrong_reasons",
+            "double_news",
+        ),
         *("overtaken", "foreign", "changed", "unfinished"),
     )
 
@@ -163,7 +176,12 @@ def _conserved(
     oracle: Oracle,
     verdict: Verdict,
 ) -> None:
-    news = _news(kept)
+    news = _news((each["receiver"], each["headers"]["webhook-id"], json.loads(each["body"]))
+                 for each in kept)  # fmt: skip
+    rows = connection.execute("select receiver, delivery_key, body from delivery").fetchall()
+    owed = _news((row["receiver"], row["delivery_key"], row["body"]["body"]) for row in rows)
+    for which in owed.keys() - news.keys():
+        verdict.blame("undelivered", True, which)
     episodes = connection.execute(
         "select a.fingerprint, a.severity, t.episode, t.to_state, t.reason"
         " from alert_transition t join alert a on a.id = t.alert_id"
@@ -174,9 +192,14 @@ def _conserved(
         where = (SEVERITIES[row["severity"]], f"{row['fingerprint']}/{row['episode']}")
         if row["to_state"] == "firing":
             verdict.openings += 1
+            if _is_coalesced(row, news, owed):
+                verdict.coalesced += 1
+                continue
             verdict.blame("lost_openings", not news[(*where, "opened")], where)
         else:
             verdict.ends += 1
+            if _is_coalesced(row, news, owed):
+                continue
             ends = news[(*where, "ended")]
             verdict.blame("lost_ends", not ends, where)
             wrong = any(reason != row["reason"] for _, _, reason in ends)
@@ -191,20 +214,34 @@ def _conserved(
             verdict.blame("overtaken", overtaken, (receiver, finding, told, opened))
 
 
-def _news(
-    kept: list[dict[str, Any]],
-) -> dict[tuple[str, str, str], list[tuple[int, str, str | None]]]:
+News = dict[tuple[str, str, str], list[tuple[int, str, str | None]]]
+
+
+def _news(messages: Iterable[tuple[str, str, dict[str, Any]]]) -> News:
     """Receiver, finding and change -> place in the order, id and reason of each telling."""
-    news = defaultdict(list)
-    for place, each in enumerate(kept):
-        body = json.loads(each["body"])
+    news: News = defaultdict(list)
+    for place, (receiver, key, body) in enumerate(messages):
         if not body["type"].startswith("finding."):
             continue
         for alert in body["data"]["alerts"]:
             finding = f"{alert['fingerprint']}/{alert['episode']}"
-            told = (place, each["headers"]["webhook-id"], alert["reason"])
-            news[(each["receiver"], finding, alert["change"])].append(told)
+            if alert["change"] in ("opened", "ended"):
+                news[(receiver, finding, alert["change"])].append((place, key, alert["reason"]))
     return news
+
+
+def _is_coalesced(row: dict[str, Any], news: News, owed: News) -> bool:
+    """Whether no message was ever owed of an episode, and a later one of the alert was told."""
+    receiver = SEVERITIES[row["severity"]]
+    mine = f"{row['fingerprint']}/{row['episode']}"
+    if any((receiver, mine, change) in owed for change in ("opened", "ended")):
+        return False
+    later = (
+        int(finding.rpartition("/")[2])
+        for name, finding, change in news
+        if name == receiver and change == "opened" and finding.startswith(row["fingerprint"])
+    )
+    return any(episode > row["episode"] for episode in later)
 
 
 def _intact(

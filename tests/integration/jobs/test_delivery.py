@@ -206,6 +206,24 @@ def test_a_receiver_that_says_gone_gets_nothing_until_it_is_enabled_and_the_fall
     assert sorted(office.got()) == ["a", "a", "b", "c"]
 
 
+def test_who_enables_a_receiver_while_it_still_says_gone_is_not_overruled(
+    office: Office, engine: Engine
+) -> None:
+    office.receivers["first"].answer = answer_with(410)
+    office.owe("a")
+    office.send()
+    office.now += MINUTE
+    with transaction(engine, 1, Role.WORKER) as connection:
+        since = enable_receiver(connection, 1, "first", "ada", office.now)
+        assert since is not None
+        send_missed_again(connection, 1, "first", since, office.now)
+    office.send()  # its 410 came after the deed began: the deed holds, the message waits
+    assert office.states()["a"] == "waiting"
+    office.receivers["first"].answer = answer_with(200)
+    office.send(after=MINUTE)
+    assert office.states()["a"] == "sent"
+
+
 def test_a_message_given_up_is_told_once_and_can_be_sent_again_with_its_id(
     office: Office, engine: Engine
 ) -> None:

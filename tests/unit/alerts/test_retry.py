@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from alerts.model import Severity
-from alerts.retry import next_attempt
+from alerts.retry import next_attempt, next_in_schedule
 
 from .factories import NOW
 
@@ -65,3 +65,22 @@ def test_waits_asked_for_do_not_keep_a_message_alive_for_ever() -> None:
     late = NOW + timedelta(hours=100)
     due = next_attempt(3, Severity.PAGE, NOW, late, retry_after=timedelta(hours=24), rng=NoChance())
     assert due is None
+
+
+def test_attempts_on_behalf_of_others_use_up_nothing_of_the_schedule() -> None:
+    minute = NOW + timedelta(minutes=1)
+    due = next_attempt(40, Severity.TICKET, NOW, minute, retry_after=None, rng=NoChance())
+    assert due == minute + timedelta(minutes=5)
+    after_days = NOW + timedelta(hours=76)
+    late = next_attempt(40, Severity.TICKET, NOW, after_days, retry_after=None, rng=NoChance())
+    assert late is None
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"), [(0, 2), (1, 2), (6.5, 17), (30, 37), (700, 647 + 1800)]
+)
+def test_what_waits_behind_another_message_follows_the_schedule_of_its_age(
+    age: float, expected: float
+) -> None:
+    due = next_in_schedule(Severity.PAGE, NOW, NOW + timedelta(seconds=age))
+    assert due == NOW + timedelta(seconds=expected)
