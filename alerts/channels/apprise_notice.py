@@ -107,7 +107,7 @@ def _run(asked: Mapping[str, Any], timeout: float) -> Mapping[str, Any]:
 def _judged(said: Mapping[str, Any]) -> Receipt:
     outcome, detail = Outcome(said["outcome"]), clean(str(said["detail"]), 200)
     if outcome is Outcome.TAKEN:
-        return Receipt(None, "taken by Apprise")
+        return Receipt(None)
     raise SendFailed(
         _FAILURES[outcome],
         detail or "Apprise could not hand it over",
