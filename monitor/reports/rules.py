@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from alerts.channels.registry import CHANNELS
+from alerts.conditions.allowed import AllowedRange
 from alerts.config import AlertConfig, read_alert_config
 from alerts.errors import AlertConfigError
 from alerts.rules import Bounds, Rule
@@ -31,7 +32,7 @@ def configs_of(
 
 def bounds_of(rule: Rule | None) -> tuple[float | None, float | None]:
     """The lines of a chart: lower and upper bound of the rule, None where it has none."""
-    if rule is None or not isinstance(rule.condition, Bounds):
+    if rule is None or not isinstance(rule.condition, Bounds | AllowedRange):
         return None, None
     return rule.condition.lower, rule.condition.upper
 

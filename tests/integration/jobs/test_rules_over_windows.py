@@ -10,6 +10,8 @@ from sqlalchemy.engine import Engine
 
 from monitor.jobs.run import Runner
 from monitor.records import RequestOutcome
+from monitor.reports.alert_detail import alert_detail
+from monitor.reports.alerts import FindingFilter, findings
 from monitor.store.hand_over import apply_alert_rules, retire_model
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
@@ -209,6 +211,11 @@ def test_a_composite_fires_and_only_it_is_told(
         engine, 1, "select body->'labels' as labels from alert where rule = 'failing-while-busy'"
     )
     assert row.labels == {"project": "default", "model": "credit"}
+    page = findings(engine, 1, FindingFilter(), 1, 10)
+    (found,) = (each for each in page.rows if each.rule_name == "failing-while-busy")
+    assert found.sentence == "failing-while-busy"
+    assert found.threshold == "failing and busy fire"
+    assert alert_detail(engine, 1, found.id).series == ()
     serve(store, credit, minutes(120, 180, every=timedelta(seconds=20)))
     clock.now = START + 3 * HOUR + timedelta(minutes=11)
     runner.catch_up()
