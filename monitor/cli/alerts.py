@@ -77,6 +77,7 @@ def apply(file: File, project: Project = "default", by: By = None) -> None:
 
     Open alerts of rules that the file no longer holds end as no longer evaluated.
     """
+    from monitor.reports.responses import rehearsals_told
     from monitor.store.engine import Role, transaction
     from monitor.store.hand_over import apply_alert_rules
     from monitor.store.projects import ensure_project
@@ -89,9 +90,13 @@ def apply(file: File, project: Project = "default", by: By = None) -> None:
         done = apply_alert_rules(
             engine, project_id, text, name=str(file), by=login(by), now=datetime.now(UTC),
         )  # fmt: skip
+        untried = rehearsals_told(engine, project_id).untried
     typer.echo(f"Alert rules version {done.version} are in force in project {project}.")
     if done.closed:
         typer.echo(f"{done.closed} open alerts ended, because their rule is gone.")
+    if untried:
+        told = "`inferwatch respond rehearsals` lists them"
+        typer.echo(f"{len(untried)} rules are not rehearsed as they are now; {told}.")
 
 
 app.command("test")(try_rule)
@@ -107,12 +112,17 @@ def list_(
 ) -> None:
     """List alerts, the most severe first."""
     from monitor.reports.alerts import OPEN_STATES, FindingFilter, findings
+    from monitor.reports.responses import rehearsals_told
 
     wanted = FindingFilter(states=() if every else OPEN_STATES, model=model)
     with open_database() as engine:
-        page = findings(engine, find_project(engine, project), wanted, 1, limit)
+        project_id = find_project(engine, project)
+        page = findings(engine, project_id, wanted, 1, limit)
+        tried = rehearsals_told(engine, project_id)
     if as_json:
-        print_json([_facts(each) for each in page.rows])
+        print_json(
+            [{**_facts(each), "rehearsal": tried.words.get(each.rule_name)} for each in page.rows]
+        )
         return
     if not page.rows:
         typer.echo("No alert." if every else "No open alert; --all shows resolved ones too.")
@@ -123,21 +133,28 @@ def list_(
     print_table([n.replace("_", " ") for n in names], [[row[n] for n in names] for row in rows])
     if page.total > len(rows):
         typer.echo(f"{page.total - len(rows)} more; --limit shows more of them.")
+    for rule in sorted({each.rule_name for each in page.rows} & tried.untried):
+        how = f"`inferwatch respond rehearse {rule}` tries its whole chain"
+        typer.echo(f"Rule {plain(rule)}: {tried.words[rule]}; {how}.")
 
 
 @app.command()
 def show(number: Number, project: KnownProject = "default", as_json: AsJson = False) -> None:
     """Show one alert: the numbers behind it, its owner, the response that is due, its history."""
     from monitor.reports.alert_detail import alert_detail
+    from monitor.reports.responses import rehearsals_told
 
     with open_database() as engine:
-        detail = alert_detail(engine, find_project(engine, project), number)
+        project_id = find_project(engine, project)
+        detail = alert_detail(engine, project_id, number)
+        words = rehearsals_told(engine, project_id).words.get(detail.finding.rule_name)
     if as_json:
         events = [vars(each) for each in detail.timeline]
-        print_json({**_facts(detail.finding), "labels": dict(detail.finding.labels),
-                    "evidence": _evidence(detail.finding), "history": events})  # fmt: skip
+        told: dict[str, Any] = {"rehearsal": words, "labels": dict(detail.finding.labels)}
+        told |= {"evidence": _evidence(detail.finding), "history": events}
+        print_json({**_facts(detail.finding), **told})
     else:
-        for line in _lines(detail):
+        for line in _lines(detail, words):
             typer.echo(line)
 
 
@@ -226,12 +243,13 @@ def _evidence(found: Finding) -> dict[str, Any]:
     return {**values, **judged.evidence}
 
 
-def _lines(detail: AlertDetail) -> list[str]:
+def _lines(detail: AlertDetail, rehearsal: str | None) -> list[str]:
     found = detail.finding
     facts = {**_facts(found), **dict(found.labels), **_evidence(found)}
     rule = found.rule
     for name in ("runbook", "impact", "precondition", "limit"):
         facts[name] = getattr(rule, name) if rule is not None else None
+    facts["rehearsal"] = rehearsal
     lines = [plain(found.sentence), ""]
     lines += [
         f"{name.replace('_', ' '):18} {plain(value)}"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy.engine import Engine
 
 from alerts.actions import ActionState
+from alerts.rehearsal import Rehearsed
 from alerts.responses import MOVES_TRAFFIC
 from monitor.reports.database import reading
 from monitor.store.action_switch import Switch, switch_state
@@ -17,6 +19,7 @@ from monitor.store.rehearsals import (
     RuleRehearsal,
     StoredRehearsal,
     list_rehearsals,
+    rehearsal_words,
     rule_rehearsals,
 )
 
@@ -66,6 +69,23 @@ def rule_rehearsals_now(engine: Engine, project_id: int) -> tuple[RuleRehearsal,
         if rules is None:
             return ()
         return tuple(rule_rehearsals(connection, project_id, rules.config))
+
+
+@dataclass(frozen=True)
+class RehearsalWords:
+    """Of every rule in force what is known from rehearsals, in words, and which are to be tried."""
+
+    words: Mapping[str, str]
+    untried: frozenset[str]
+
+
+def rehearsals_told(engine: Engine, project_id: int) -> RehearsalWords:
+    """For lists of alerts: a rule is to be tried while no rehearsal of it passed as it is now."""
+    known = rule_rehearsals_now(engine, project_id)
+    return RehearsalWords(
+        {each.rule: rehearsal_words(each) for each in known},
+        frozenset(each.rule for each in known if each.standing is not Rehearsed.PASSED),
+    )
 
 
 def rehearsals_of(engine: Engine, project_id: int, rule: str) -> tuple[StoredRehearsal, ...]:

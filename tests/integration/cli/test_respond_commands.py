@@ -247,3 +247,20 @@ def test_mistakes_are_told_with_their_remedy(
 
     assert ended.code == 2
     assert told in ended.err
+
+
+def test_lists_of_alerts_tell_which_rules_were_never_rehearsed(ready: Run, tmp_path: Path) -> None:
+    applied = ready("alerts", "apply", tmp_path / "alerts.yaml")
+    assert "2 rules are not rehearsed as they are now" in applied.out
+    listed = ready("alerts", "list")
+    assert "Rule drifted: never rehearsed; `inferwatch respond rehearse drifted`" in listed.out
+
+    ready("respond", "rehearse", "drifted", "--acknowledged-by", "ada", "--here")
+
+    assert "Rule drifted" not in ready("alerts", "list").out
+    assert "rehearsed on 20" in ready("alerts", "show", 1).out
+    rows = json.loads(ready("alerts", "list", "--json").out)
+    assert {row["rule"]: row["rehearsal"][:9] for row in rows} == {
+        "drifted": "rehearsed",
+        "spread": "never reh",
+    }
