@@ -325,6 +325,29 @@ def test_an_open_alert_whose_next_window_does_not_come_says_that_its_data_is_lat
     assert rows_of(engine, 1, query) == [("firing", "ok")]
 
 
+def test_alerts_on_checks_without_a_rhythm_are_never_late_unless_their_rule_says_when(
+    served: Callable[[int, int], None], engine: Engine, runner: Runner, clock: TestClock
+) -> None:
+    rule = """
+  - name: errors
+    when: {check: serving, method: error_rate, scale: 1h, scope: all}
+    above: 0.0001
+    severity: notice
+    owner: risk-ml
+    response: investigate
+"""
+    apply(engine, more=rule)
+    served(0, 2)
+    check = "jsonb_set(body, '{labels,check}', '\"incident\"')"
+    change(engine, f"update alert set body = {check}")
+    clock.now = START + 9 * HOUR
+    assert runner.look_at_conditions() == 0
+    apply(engine, more=rule + "    late_after: 5h\n")
+    clock.now += timedelta(minutes=1)
+    assert runner.look_at_conditions() == 1
+    assert rows_of(engine, 1, "select data_state from alert") == [("late",)]
+
+
 def test_the_same_minute_looked_at_twice_by_two_workers_changes_nothing(
     served: Callable[[int, int], None], engine: Engine, runner: Runner, clock: TestClock
 ) -> None:
