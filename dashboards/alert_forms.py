@@ -1,4 +1,4 @@
-"""What a person can do about an alert: take it on, close it, say what its incident was."""
+"""The forms of an alert's page: what to do about it, how an action went, the end of a silence."""
 
 from __future__ import annotations
 
@@ -6,83 +6,99 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from dashboards import kit
+from dashboards import kit, words
+from dashboards.alert_deeds import LENGTHS, USUAL_LENGTH, Answer, Deed, Done, deeds_for
 from dashboards.frame import Frame
 from monitor.reports.actions import (
     MAX_COMMENT,
     MAX_NAME,
-    Verdict,
-    acknowledge,
-    close_by_hand,
-    judge_by_hand,
+    ActionOutcome,
+    end_silence_by_hand,
+    report_by_hand,
 )
 from monitor.reports.alerts import Finding
 from monitor.reports.incidents import IncidentFacts
 
-TAKE_ON, CLOSE = "Acknowledge", "Resolve"
-OF_ALERTS = {
-    TAKE_ON: "You take it on: it stays open and is told as taken on.",
-    CLOSE: "Closed by hand: the next breaching window opens it again; the receiver is told.",
-}
-VERDICTS = {
-    "False alarm": Verdict.FALSE_ALARM,
-    "Fault": Verdict.FAULT,
-    "New normal": Verdict.ADOPT,
-}
-OF_INCIDENTS = {
-    "False alarm": "Its weeks are learned from, the levels of all drift alarms go down for a while"
-    " and its open alerts end.",
-    "Fault": "Something was broken: its weeks are never learned from.",
-    "New normal": "It stays like this: its weeks are learned from.",
+NAME_KEY = "acting_person"
+OUTCOMES = {
+    "Done": ActionOutcome.DONE,
+    "Failed": ActionOutcome.FAILED,
+    "Refused": ActionOutcome.REFUSED,
 }
 
 
 def draw_forms(frame: Frame, found: Finding, incident: IncidentFacts | None) -> None:
-    """The form of an open alert or of its incident; nothing for other alerts that are over."""
+    """What to do, and the form of what was chosen; a sentence when there is nothing left to do."""
     st.subheader("Your turn")
     _said()
-    actions = {**(OF_ALERTS if found.is_open else {}), **(OF_INCIDENTS if incident else {})}
+    deeds = deeds_for(found, incident)
     if not found.is_open:
         st.caption("This alert is over; there is nothing to acknowledge or resolve.")
-    if not actions:
+    if not deeds:
         return
-    with st.form(f"act:{found.id}", border=True):
-        what = st.radio(
-            "What to do", list(actions), horizontal=len(actions) <= len(OF_ALERTS),
-            captions=list(actions.values()),
-        )  # fmt: skip
-        by = st.text_input("Your name", max_chars=MAX_NAME, key="acting_person")
-        comment = st.text_area("Comment", max_chars=MAX_COMMENT, height=80)
-        sent = st.form_submit_button("Save")
+    with st.container(border=True):
+        what = st.radio("What to do", list(deeds), horizontal=True, key=f"what:{found.id}")
+        _draw_form(frame, found, deeds[what])
+
+
+def _draw_form(frame: Frame, found: Finding, deed: Deed) -> None:
+    st.caption(words.escape(deed.caption))
+    with st.form(f"act:{found.id}:{deed.name}", border=False):
+        by = st.text_input("Your name", max_chars=MAX_NAME, key=f"{NAME_KEY}:{deed.name}",
+                           value=st.session_state.get(NAME_KEY, ""))  # fmt: skip
+        length = USUAL_LENGTH
+        if deed.asks_length:
+            names = list(LENGTHS)
+            length = st.selectbox("For how long", names, index=names.index(USUAL_LENGTH))
+        only_this = deed.asks_only_this and st.checkbox("Only this very subject (all labels)")
+        dry_run = deed.asks_dry_run and st.checkbox("Dry run: only try it")
+        comment = ""
+        if deed.comment is not None:
+            comment = st.text_area(deed.comment, max_chars=MAX_COMMENT, height=80)
+        sent = st.form_submit_button(deed.name, type="primary")
     if sent:
-        _act(frame, found, incident, what, by, comment)
+        st.session_state[NAME_KEY] = by
+        answer = Answer(by, comment, LENGTHS[length], only_this, dry_run)
+        _tell(deed.do(frame, found, answer))
 
 
-def _act(
-    frame: Frame,
-    found: Finding,
-    incident: IncidentFacts | None,
-    what: str,
-    by: str,
-    comment: str,
-) -> None:
-    now = datetime.now(UTC)
-    if what in VERDICTS and incident is not None:
-        verdict = VERDICTS[what]
-        problem = frame.do(judge_by_hand, incident.id, verdict, by, comment, now)
-    elif what == TAKE_ON:
-        problem = frame.do(acknowledge, found.id, by, comment, now)
-    else:
-        problem = frame.do(close_by_hand, found.id, by, comment, now)
-    if problem is not None:
-        kit.failed("This was not saved", problem)
+def draw_outcome_form(frame: Frame, number: int) -> None:
+    """How an action went, for one that was asked for and has no outcome yet."""
+    with st.form(f"outcome:{number}", border=False):
+        st.markdown(f"**How did action {number} go?**")
+        picked = st.radio("Outcome", list(OUTCOMES), horizontal=True)
+        by = st.text_input("Who reports it", max_chars=MAX_NAME,
+                           value=st.session_state.get(NAME_KEY, ""))  # fmt: skip
+        detail = st.text_input("What happened", max_chars=500)
+        sent = st.form_submit_button("Report the outcome")
+    if sent:
+        outcome = OUTCOMES[picked]
+        problem = frame.do(report_by_hand, number, outcome, by, detail, datetime.now(UTC))
+        _tell(Done(problem, f"Outcome of action {number} recorded."))
+
+
+def draw_end_of_silence(frame: Frame, number: int, place: str) -> None:
+    """The button that ends a silence, with the name it needs."""
+    with st.popover("End it", icon=":material/notifications_active:"):
+        with st.form(f"end:{place}:{number}", border=False):
+            by = st.text_input("Your name", max_chars=MAX_NAME,
+                               value=st.session_state.get(NAME_KEY, ""))  # fmt: skip
+            sent = st.form_submit_button(f"End silence {number}")
+        if sent:
+            problem = frame.do(end_silence_by_hand, number, by, datetime.now(UTC))
+            _tell(Done(problem, f"Silence {number} is over; what still fires is told now."))
+
+
+def _tell(done: Done) -> None:
+    if done.problem is not None:
+        kit.failed("This was not saved", done.problem)
         return
-    st.session_state["saved"] = f"{what}: saved."
+    st.session_state["saved"] = done.said
     st.rerun()
 
 
 def _said() -> None:
-    """What the last press of the button did."""
+    """What the last press of a button did."""
     saved = st.session_state.pop("saved", None)
     if saved:
-        st.success(saved, icon=":material/check:")
+        st.success(words.escape(saved), icon=":material/check:")

@@ -6,12 +6,12 @@ import streamlit as st
 
 from dashboards import kit, words
 from dashboards.frame import Frame, number_parameter, parameter
-from monitor.reports.alerts import OPEN_STATES, Finding, FindingFilter, findings
+from monitor.reports.alerts import FIRING_STATES, OPEN_STATES, Finding, FindingFilter, findings
 
 ROWS_A_PAGE = 20
 CHOICES: dict[str, tuple[str, ...]] = {
     "Open": OPEN_STATES,
-    "Firing": ("firing",),
+    "Firing": FIRING_STATES,
     "Pending": ("pending",),
     "Resolved": ("resolved",),
     "All": (),
@@ -49,12 +49,7 @@ def draw_line(frame: Frame, found: Finding) -> None:
             [1.5, 3.2, 2, 1.6, 0.8], vertical_alignment="center"
         )
         with left, st.container(horizontal=True, gap="small"):
-            kit.severity_badge(found.severity)
-            kit.badge(found.state)
-            if found.acknowledged_by and found.is_open:
-                kit.badge("acknowledged")
-            if found.data_state != "ok":
-                kit.badge(found.data_state)
+            draw_badges(frame, found)
         since = words.escape(words.moment(found.since, frame.zone))
         middle.markdown(
             f"**{words.escape(found.sentence)}**  \n{words.code(found.model)} · since {since}"
@@ -65,6 +60,25 @@ def draw_line(frame: Frame, found: Finding) -> None:
         )
         with link:
             frame.link("alert", "Open", alert=str(found.id))
+
+
+def draw_badges(frame: Frame, found: Finding) -> None:
+    """How bad, where it stands, who has it, what is known of its data, what keeps it quiet."""
+    kit.severity_badge(found.severity)
+    kit.badge(found.state)
+    if found.is_open:
+        if found.acknowledged_by:
+            kit.badge("acknowledged")
+        if found.standing in ("escalating", "regressed"):
+            kit.badge(found.standing)
+        if found.silences:
+            kit.badge("silenced")
+        if found.snoozed_until is not None and found.snoozed_until > frame.now:
+            kit.badge("snoozed")
+    if found.archived_by is not None:
+        kit.badge("archived")
+    if found.data_state != "ok":
+        kit.badge(found.data_state)
 
 
 def value_text(found: Finding) -> str:

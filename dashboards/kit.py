@@ -23,7 +23,15 @@ SEVERITIES: dict[str, tuple[str, str, Colour]] = {
 STATES: dict[str, tuple[str, str, Colour]] = {
     "firing": (":material/local_fire_department:", "firing", "red"),
     "pending": (":material/hourglass_top:", "pending", "orange"),
+    "recovering": (":material/trending_down:", "recovering", "orange"),
     "resolved": (":material/check_circle:", "resolved", "green"),
+    "ongoing": (":material/person_check:", "ongoing", "blue"),
+    "escalating": (":material/trending_up:", "escalating", "red"),
+    "regressed": (":material/replay:", "regressed", "orange"),
+    "archived": (":material/inventory_2:", "archived", "gray"),
+    "snoozed": (":material/snooze:", "snoozed", "gray"),
+    "silenced": (":material/notifications_off:", "silenced", "gray"),
+    "late": (":material/schedule:", "data late", "orange"),
     "ok": (":material/check:", "ok", "green"),
     "acknowledged": (":material/person_check:", "acknowledged", "blue"),
     "measured": (":material/check:", "measured", "green"),
@@ -31,6 +39,15 @@ STATES: dict[str, tuple[str, str, Colour]] = {
     "failed": (":material/error:", "failed", "red"),
     "no_data": (":material/cloud_off:", "no data", "orange"),
     "blind": (":material/visibility_off:", "blind spot", "orange"),
+}
+
+ACTIONS: dict[str, tuple[str, str, Colour]] = {
+    "refused": (":material/block:", "refused", "orange"),
+    "waiting": (":material/hourglass_top:", "waits for acknowledgement", "orange"),
+    "requested": (":material/send:", "asked for, no outcome yet", "blue"),
+    "done": (":material/check_circle:", "done", "green"),
+    "failed": (":material/error:", "failed", "red"),
+    "returned": (":material/undo:", "former state is back", "gray"),
 }
 
 

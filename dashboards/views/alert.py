@@ -11,15 +11,22 @@ from alerts.rules import Rule
 from alerts.summaries import WORDING
 from dashboards import charts, findings, kit, words
 from dashboards.alert_forms import draw_forms
+from dashboards.alert_told import draw_actions, draw_quiet, draw_rehearsal, draw_told
 from dashboards.frame import Frame, begin, number_parameter, parameter
 from dashboards.incident_view import draw_columns, draw_incident, incident_behind
+from dashboards.silences_view import draw_in_force
 from monitor.reports.alert_detail import AlertDetail, alert_detail, span_of
 from monitor.reports.alerts import Finding, locate
 from monitor.reports.model import marks
 from monitor.reports.rules import bounds_of
 from monitor.reports.series import make_series
 
+STANDINGS = {
+    "escalating": "It is much worse than when it was last told.",
+    "regressed": "It is open again soon after it was resolved.",
+}
 ICONS = {
+    "action": ":material/build:",
     "transition": ":material/swap_horiz:",
     "delivery": ":material/outbox:",
     "attempt": ":material/send:",
@@ -30,12 +37,7 @@ def draw_sentence(frame: Frame, detail: AlertDetail) -> None:
     """What, since when, how sure, in words."""
     found = detail.finding
     with st.container(horizontal=True, vertical_alignment="center"):
-        kit.severity_badge(found.severity)
-        kit.badge(found.state)
-        if found.acknowledged_by and found.is_open:
-            kit.badge("acknowledged")
-        if found.data_state != "ok":
-            kit.badge(found.data_state)
+        findings.draw_badges(frame, found)
     st.subheader(words.escape(found.sentence), anchor=False)
     st.markdown("  \n".join(words.escape(line) for line in sentences(frame, detail)))
 
@@ -61,6 +63,8 @@ def sentences(frame: Frame, detail: AlertDetail) -> list[str]:
         said.append(WORDING[found.rule.about])
     if found.data_state != "ok":
         said.append("Since then no window could be judged; missing data never ends an alert.")
+    if found.is_open and found.standing in STANDINGS:
+        said.append(STANDINGS[found.standing])
     return said
 
 
@@ -114,16 +118,18 @@ def _draw_labels(found: Finding) -> None:
         kit.table(pd.DataFrame(rows, columns=["name", "value"]), "Labels of the alert")
 
 
-def draw_response(detail: AlertDetail) -> None:
+def draw_response(frame: Frame, detail: AlertDetail) -> None:
     """Who answers, what is due, and under which conditions."""
     st.subheader("Response")
     found = detail.finding
     with st.container(border=True):
+        named = f" ({words.code(found.response_name)})" if found.response_name else ""
         st.markdown(
-            f":material/build: **{words.escape(words.response(found.response))}** ·"
+            f":material/build: **{words.escape(words.response(found.response))}**{named} ·"
             f" :material/group: owner {words.code(found.owner)}"
         )
         _draw_rule(found.rule)
+        draw_rehearsal(frame, found.rule_name)
 
 
 def _draw_rule(rule: Rule | None) -> None:
@@ -138,6 +144,9 @@ def _draw_rule(rule: Rule | None) -> None:
     for name, text in told:
         if text:
             st.markdown(f"**{name}:** {words.escape(text)}")
+    if rule.command:
+        st.markdown("**Command:**")
+        st.code(words.clean(rule.command), language=None, wrap_lines=True)
     if rule.runbook:
         st.markdown("**Runbook:**")
         st.code(words.clean(rule.runbook), language=None, wrap_lines=True)
@@ -148,14 +157,6 @@ def _draw_rule(rule: Rule | None) -> None:
 def draw_timeline(frame: Frame, detail: AlertDetail) -> None:
     """Changes of state, people's words and deliveries, the newest first."""
     st.subheader("Timeline")
-    if detail.deliveries_dead:
-        kit.failed(
-            f"{words.plural(detail.deliveries_dead, 'message')} could not be delivered",
-            "Nobody was told by that way. Read the attempts below and mend the receiver.",
-        )
-    if detail.deliveries_waiting:
-        waiting = words.plural(detail.deliveries_waiting, "message")
-        st.caption(f":material/schedule_send: {waiting} waiting to be sent")
     if not detail.timeline:
         kit.empty("Nothing was recorded yet", "The first change of state will stand here.")
         return
@@ -206,6 +207,7 @@ def render() -> None:
     number = pick_alert(frame)
     if number is None:
         findings.draw_list(frame)
+        draw_in_force(frame)
         return
     detail = frame.ask(alert_detail, number)
     draw_sentence(frame, detail)
@@ -216,8 +218,11 @@ def render() -> None:
             draw_incident(frame, incident)
         draw_evidence(frame, detail)
     with right:
-        draw_response(detail)
+        draw_quiet(frame, detail.finding)
+        draw_response(frame, detail)
         draw_forms(frame, detail.finding, incident)
+        draw_actions(frame, detail)
+        draw_told(frame, detail)
     if incident is not None:
         draw_columns(frame, incident)
     draw_timeline(frame, detail)

@@ -19,6 +19,8 @@ from monitor.store.actions import StoredAction, list_actions
 from monitor.store.tables import alert_transition, baseline, model, segment
 from monitor.windows import Window
 
+__all__ = ["AlertDetail", "Event", "StoredAction", "alert_detail", "series_filter", "span_of"]
+
 BEFORE, AFTER = timedelta(days=14), timedelta(days=14)
 HISTORY = timedelta(days=30)
 MAX_POINTS = 400

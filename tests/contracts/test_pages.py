@@ -29,6 +29,7 @@ from tests.seeded_database import SeededDatabase, database, own_database, seeded
 __all__ = ["database", "many_runs", "own_database", "seeded_template"]
 
 APP = Path(dashboards.__file__).parent / "app.py"
+OF_OPEN_ALERTS = ["Acknowledge", "Snooze", "Silence", "Respond", "Resolve", "Archive"]
 BIG_IDS = (9007199254740993, 9007199254740992, 4611686018427387905)
 
 
@@ -265,7 +266,8 @@ def test_taking_on_an_alert_by_the_form(own_database: SeededDatabase, monkeypatc
     text = all_text(test)
     assert "firing: acknowledged" in text
     assert "rolling back :material/home: $x$" in text
-    test.radio[0].set_value("Resolve")
+    assert test.text_input[0].value == "Ada *Lovelace*"
+    test.radio[0].set_value("Resolve").run()
     test.text_input[0].input("Ada")
     test.button[0].click().run()
     assert own_database.ask(finding, number).state == "resolved"
@@ -346,12 +348,12 @@ def test_the_page_of_an_incident_s_alert_tells_what_was_seen(database: SeededDat
     assert set(moved["column"]) == {"distance"}
     (columns,) = [frame.value for frame in test.dataframe if "strongest window" in frame.value]
     assert list(columns["deployments"]) == ["autumn*new"]
-    assert test.radio[0].options == ["Acknowledge", "Resolve", "False alarm", "Fault", "New normal"]
+    assert test.radio[0].options == [*OF_OPEN_ALERTS, "False alarm", "Fault", "New normal"]
 
 
 def test_other_alerts_offer_no_verdict(database: SeededDatabase, monkeypatch):
     test = run_page(database.url, monkeypatch, "alert", alert="1")
-    assert test.radio[0].options == ["Acknowledge", "Resolve"]
+    assert test.radio[0].options == OF_OPEN_ALERTS
     assert "What else was seen" not in all_text(test)
 
 
@@ -360,7 +362,7 @@ def test_verdicts_by_the_form(own_database: SeededDatabase, monkeypatch):
     number = seeded.alert_ids["drift-incident/distance"]
     test = run_page(own_database.url, monkeypatch, "alert", alert=str(number))
     for word, verdict in (("Fault", "fault"), ("New normal", "adopt")):
-        test.radio[0].set_value(word)
+        test.radio[0].set_value(word).run()
         test.text_input[0].input("Ada *L*")
         test.button[0].click().run()
         assert not test.exception
@@ -368,7 +370,7 @@ def test_verdicts_by_the_form(own_database: SeededDatabase, monkeypatch):
         assert (judged.verdict, judged.by) == (verdict, "Ada *L*")
         assert own_database.ask(finding, number).state == "firing"
     assert "Judged as the new normal by `Ada *L*`" in all_text(test)
-    test.radio[0].set_value("False alarm")
+    test.radio[0].set_value("False alarm").run()
     test.text_area[0].input("a *holiday*")
     test.button[0].click().run()
     assert own_database.ask(finding, number).resolved_reason == "false_alarm"
