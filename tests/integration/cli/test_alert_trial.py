@@ -215,3 +215,10 @@ def test_an_unknown_rule_is_refused_with_those_there_are(applied: Run) -> None:
     found = applied("alerts", "test", "erors")
     assert found.code == 2
     assert "no rule is called 'erors'; there are: errors, burning, drifted, both" in found.err
+
+
+def test_a_model_without_any_measurement_has_nothing_to_show(applied: Run) -> None:
+    found = applied("alerts", "test", "errors")
+    assert found.code == 0
+    assert "0 windows of rule errors" in found.out
+    assert "No alert would have changed." in found.out
