@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals clean
+.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals bench-alerting faults clean
 
 # The stamp is newer than the lock file exactly when the environment is up to date.
 .venv: .venv/stamp
@@ -47,6 +47,13 @@ bench-labels: .venv
 
 bench-intervals: .venv
 	$(BIN)/python -m benchmarks.intervals $(ARGS)
+
+bench-alerting: .venv
+	$(BIN)/python -m benchmarks.alerting $(ARGS)
+
+# 200 rounds of kill -9, refusals and outages on real processes; takes about half an hour.
+faults: .venv
+	$(BIN)/python -m tests.faults $(ARGS)
 
 clean:
 	rm -rf .venv .benchvenvs .mypy_cache .ruff_cache .pytest_cache

@@ -44,7 +44,9 @@ def disable_receiver(
     values = {"disabled_at": now, "reason": reason, "changed_by": WORKER, "changed_at": now}
     statement = insert(receiver_state).values(project_id=project_id, receiver=receiver, **values)
     # Of several senders that hear it at once the first counts: what it missed counts from then on.
-    changes = {name: statement.excluded[name] for name in values}
+    changes: dict[str, sa.ColumnElement[object]] = {
+        name: statement.excluded[name] for name in values
+    }
     changes["disabled_at"] = sa.func.least(receiver_state.c.disabled_at, now)
     connection.execute(
         statement.on_conflict_do_update(index_elements=["project_id", "receiver"], set_=changes)

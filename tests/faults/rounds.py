@@ -69,7 +69,7 @@ WAYS: dict[str, dict[str, Any]] = {
 }
 FAULTS = (*(f"kill {name}" for name in KILLED), *WAYS, "down 6 h", "two kills")
 EVENTS, PATIENCE = 12, 90.0
-STEP, MOST_WAITED = timedelta(minutes=5), timedelta(hours=30)
+STEP, MOST_WAITED = timedelta(minutes=1), timedelta(hours=30)
 
 
 @dataclass
@@ -231,11 +231,16 @@ def _drain(at: Scene) -> None:
 def _owed(at: Scene) -> dict[str, int]:
     """What is still to be done: now, and by the clock of the processes later."""
     query = """
+      with waiting as (
+        select greatest(due_at, coalesce(not_before, due_at)) as due_at,
+               coalesce(lease_until > %(now)s, false) as is_on_its_way
+        from delivery left join receiver_state using (project_id, receiver)
+        where state = 'waiting'
+      )
       select (select count(*) from oracle_issue where not taken)
              + (select count(*) from alert where not settled)
-             + (select count(*) from delivery where state = 'waiting'
-                and (lease_until > %(now)s or due_at <= %(now)s)) as now,
-             (select count(*) from delivery where state = 'waiting' and due_at > %(now)s) as later
+             + (select count(*) from waiting where is_on_its_way or due_at <= %(now)s) as now,
+             (select count(*) from waiting where due_at > %(now)s) as later
     """
     with psycopg.connect(at.place.database_url) as connection:
         project = str(at.place.project_id)
