@@ -111,7 +111,11 @@ def worker(
     if once:
         made.keep_house()
         made.close()
-        typer.echo(f"{runner.catch_up()} windows done, {runner.deliver_due()} messages sent")
+        done, sent = runner.catch_up(), runner.deliver_due()
+        # An action in earnest follows its dry run; each is asked for once, so this ends.
+        while runner.respond_due():
+            sent += runner.deliver_due()
+        typer.echo(f"{done} windows done, {sent} messages sent")
         return
     scheduler = made.scheduler()
     signal.signal(signal.SIGTERM, lambda *_: scheduler.shutdown(wait=False))
