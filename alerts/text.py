@@ -18,7 +18,9 @@ def clean(text: str, limit: int) -> str:
     direction of reading are dropped: they could hide or reorder what a person reads.
     """
     joined = " ".join(text[: limit * 4].split())
-    kept = "".join(each for each in joined if not _is_dropped(each))
+    kept = joined
+    if not joined.isprintable():  # all that is dropped is not printable: most texts need no more
+        kept = "".join(each for each in joined if not _is_dropped(each))
     return kept if len(kept) <= limit else kept[: limit - 1] + _ELLIPSIS
 
 

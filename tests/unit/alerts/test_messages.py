@@ -345,6 +345,17 @@ def test_clean_makes_one_capped_line() -> None:
     assert clean("é 🙂", 10) == "é 🙂"
 
 
+def test_clean_drops_a_mark_wherever_it_stands_and_keeps_what_can_be_read() -> None:
+    for number in range(0x3000):
+        mark = chr(number)
+        if mark.isspace() or unicodedata.category(mark) in ("Cc", "Cs", "Zl", "Zp"):
+            assert clean(f"a{mark}b", 10) in ("ab", "a b")
+        elif mark.isprintable():
+            assert clean(f"a{mark}b", 10) == f"a{mark}b"
+    for mark in "\u200e\u061c\u202e\u2066\ufeff":
+        assert clean(f"a{mark}b", 10) == "ab"
+
+
 def test_fill_shows_short_numbers_and_what_is_absent() -> None:
     text = fill(
         "{{{column}}} {value} {value:.1f} {n} {n:,} {segment} {low}",
