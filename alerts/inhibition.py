@@ -44,7 +44,10 @@ class Inhibition:
 USUAL_INHIBITIONS = (
     Inhibition(
         "stale-labels",
-        source=(Matcher("check", ("condition",)), Matcher("method", ("label_age",))),
+        source=(
+            Matcher("check", ("condition", "label_feed")),
+            Matcher("method", ("label_age", "silence")),
+        ),
         target=(Matcher("check", ("quality", "calibration")),),
         equal=("project", "model"),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from alerts.rules import Matcher
 from alerts.times import Span, TimeInterval
 
 MINUTE = timedelta(minutes=1)
+ROOT = Path(__file__).parents[3]
 FULL = """\
 owners:
   - name: flight-ml
@@ -262,3 +264,14 @@ def test_steps_of_an_escalation_follow_each_other_in_time() -> None:
     ((place, message),) = mistakes(FULL.replace("after: 15m", "after: 1m"))
     assert place == "owners[0].escalation"
     assert "got 1m after 2m" in message
+
+
+def test_the_example_of_the_documentation_is_read() -> None:
+    page = (ROOT / "docs" / "routing.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    config = read(example + FULL[FULL.index("rules:") :])
+    assert [each.receiver for each in config.route.routes] == ["chat", "head-of-ml"]
+    assert [each.name for each in config.times] == ["nights", "holidays"]
+    assert "no-traffic" not in [each.name for each in config.inhibitions]
+    for usual in USUAL_INHIBITIONS:
+        assert f"| `{usual.name}` |" in page

@@ -26,6 +26,7 @@ def kept_quiet(
     [
         ({"method": "label_age"}, {"check": "quality"}, {"check": "drift"}),
         ({"method": "label_age"}, {"check": "calibration"}, {"check": "serving"}),
+        ({"check": "label_feed", "method": "silence"}, {"check": "quality"}, {"check": "drift"}),
         ({"method": "request_age"}, {"check": "drift"}, {"check": "quality"}),
         ({"method": "request_age"}, {"check": "incident"}, {"check": "violations"}),
         (
@@ -39,7 +40,7 @@ def test_the_usual_inhibitions_keep_followers_quiet_on_the_same_model_only(
     source: dict[str, str], kept: dict[str, str], free: dict[str, str]
 ) -> None:
     firing = {
-        "source": facts(check="condition", **source),
+        "source": facts(**{"check": "condition", **source}),
         "kept": facts(**kept),
         "free": facts(**free),
         "elsewhere": {**facts(**kept), "model": "m2"},
