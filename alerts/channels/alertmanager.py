@@ -17,9 +17,14 @@ import httpx
 
 from alerts.alert_body import Json
 from alerts.channels.base import Receipt
-from alerts.channels.credentials import NO_CREDENTIALS, Credentials
+from alerts.channels.credentials import (
+    NO_CREDENTIALS,
+    Credentials,
+    open_protected_address,
+    read_protected_address,
+)
 from alerts.channels.facts import is_over, text_at
-from alerts.channels.http_post import open_address, post, read_address
+from alerts.channels.http_post import post
 from alerts.channels.outbound import Outbound
 from alerts.channels.prometheus_alert import (
     Alert,
@@ -68,12 +73,12 @@ class Alertmanager:
         """url, url_env or url_file; authorization_… and secret_…; private_addresses_allowed."""
         if receiver.raw_text("send_resolved") == "false":
             receiver.complain("send_resolved", _ENDS_ARE_TOLD)
-        return read_address(receiver) | Credentials.read_options(receiver)
+        return read_protected_address(receiver)
 
     @classmethod
     def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
         """Read address and secrets."""
-        url = open_address(receiver, environment)
+        url = open_protected_address(receiver, environment)
         return cls(
             url.copy_with(path=url.path.rstrip("/").removesuffix(PATH) + PATH),
             Credentials.open(receiver, environment),

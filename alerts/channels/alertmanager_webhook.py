@@ -12,9 +12,14 @@ import httpx
 
 from alerts.alert_body import Json
 from alerts.channels.base import Receipt
-from alerts.channels.credentials import NO_CREDENTIALS, Credentials
+from alerts.channels.credentials import (
+    NO_CREDENTIALS,
+    Credentials,
+    open_protected_address,
+    read_protected_address,
+)
 from alerts.channels.facts import is_over, text_at
-from alerts.channels.http_post import open_address, post, read_address
+from alerts.channels.http_post import post
 from alerts.channels.outbound import Outbound
 from alerts.channels.prometheus_alert import (
     NOT_OVER,
@@ -50,13 +55,13 @@ class AlertmanagerWebhook:
     @staticmethod
     def read_options(receiver: Section) -> Mapping[str, str | bool]:
         """url, url_env or url_file; authorization_… and secret_…; private_addresses_allowed."""
-        return read_address(receiver) | Credentials.read_options(receiver)
+        return read_protected_address(receiver)
 
     @classmethod
     def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
         """Read address and secrets."""
         return cls(
-            open_address(receiver, environment),
+            open_protected_address(receiver, environment),
             Credentials.open(receiver, environment),
             bool(receiver.options.get("private_addresses_allowed")),
         )

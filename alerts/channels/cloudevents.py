@@ -18,8 +18,13 @@ import httpx
 
 from alerts.alert_body import Json
 from alerts.channels.base import Receipt
-from alerts.channels.credentials import NO_CREDENTIALS, Credentials
-from alerts.channels.http_post import open_address, post, read_address
+from alerts.channels.credentials import (
+    NO_CREDENTIALS,
+    Credentials,
+    open_protected_address,
+    read_protected_address,
+)
+from alerts.channels.http_post import post
 from alerts.channels.outbound import Outbound
 from alerts.config import Receiver
 from alerts.message_body import encode_body
@@ -53,16 +58,14 @@ class CloudEvents:
     @staticmethod
     def read_options(receiver: Section) -> Mapping[str, str | bool]:
         """url, url_env or url_file; mode; authorization_… and secret_…; private addresses."""
-        options = read_address(receiver)
         mode = receiver.word("mode", Mode)
-        options |= {"mode": (mode or Mode.STRUCTURED).value}
-        return options | Credentials.read_options(receiver)
+        return {**read_protected_address(receiver), "mode": (mode or Mode.STRUCTURED).value}
 
     @classmethod
     def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
         """Read address and secrets."""
         return cls(
-            open_address(receiver, environment),
+            open_protected_address(receiver, environment),
             Mode(str(receiver.options.get("mode", Mode.STRUCTURED))),
             Credentials.open(receiver, environment),
             bool(receiver.options.get("private_addresses_allowed")),

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Self
 
+import httpx
+
 from alerts.channels.base import not_configured, read_secret
-from alerts.channels.http_post import one_of
+from alerts.channels.http_post import one_of, open_address, open_secret_address, read_address
 from alerts.channels.webhook import open_secrets, signed_headers
 from alerts.config import Receiver
 from alerts.yaml_source import Section
@@ -27,16 +29,6 @@ class Credentials:
 
     authorization: str | None = field(default=None, repr=False)
     secrets: tuple[bytes, ...] = field(default=(), repr=False)
-
-    @staticmethod
-    def read_options(receiver: Section) -> dict[str, str | bool]:
-        """authorization_env or _file: the whole header value, such as `Bearer …`; secret_env or
-        secret_file: the body is signed after Standard Webhooks. Both may be left out."""
-        options: dict[str, str | bool] = {}
-        for name in _NAMES:
-            receiver.refuse(name, _REMEDY.format(name=name))
-            options |= one_of(receiver, (f"{name}_env", f"{name}_file"), refused=True)
-        return options
 
     @classmethod
     def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
@@ -55,6 +47,37 @@ class Credentials:
 
 
 NO_CREDENTIALS = Credentials()
+
+
+def read_protected_address(receiver: Section) -> dict[str, str | bool]:
+    """url, url_env or url_file, private_addresses_allowed, and what protects the exchange.
+
+    authorization_env or _file: the whole header value, such as `Bearer …`; secret_env or _file: the
+    body is signed after Standard Webhooks. Both may be left out. Mistakes are reported.
+    """
+    options = read_address(receiver)
+    for name in _NAMES:
+        receiver.refuse(name, _REMEDY.format(name=name))
+        options |= one_of(receiver, (f"{name}_env", f"{name}_file"), refused=True)
+    url = options.get("url")
+    if _is_sent_openly(options) and isinstance(url, str) and url.startswith("http://"):
+        receiver.complain("url", "must begin with https://, because a secret is sent to it")
+    return options
+
+
+def open_protected_address(receiver: Receiver, environment: Mapping[str, str]) -> httpx.URL:
+    """The address; where an authorization is sent to it, https only, except in private networks.
+
+    Raises SendFailed (not_configured) when it can't be used.
+    """
+    if _is_sent_openly(receiver.options):
+        return open_secret_address(receiver, environment)
+    return open_address(receiver, environment)
+
+
+def _is_sent_openly(options: Mapping[str, str | bool]) -> bool:
+    named = any(f"{_NAMES[0]}_{kind}" in options for kind in ("env", "file"))
+    return named and not options.get("private_addresses_allowed")
 
 
 def _names(receiver: Receiver, name: str) -> bool:

@@ -168,6 +168,17 @@ def test_an_authorization_that_is_no_header_value_is_an_operators_mistake(
     assert not value or value not in str(caught.value)
 
 
+@pytest.mark.parametrize("channel", SCHEMAS)
+def test_an_authorization_goes_over_https_or_into_a_private_network_only(channel: str) -> None:
+    options: dict[str, str | bool] = {"url": "http://example.org", "authorization_env": "A"}
+    with pytest.raises(SendFailed, match="must begin with https://"):
+        open_channel(Receiver("on-call", channel, options=options), {"A": "Bearer abc"})
+    private = Receiver("on-call", channel, options={**options, "private_addresses_allowed": True})
+    assert open_channel(private, {"A": "Bearer abc"})
+    plain = Receiver("on-call", channel, options={"url": "http://example.org"})
+    assert open_channel(plain, {})
+
+
 def test_secrets_in_the_file_itself_and_unknown_modes_are_refused() -> None:
     text = """
 owners: [{name: o, people: [a], receiver: events}]
@@ -179,6 +190,7 @@ receivers:
     authorization: Bearer abc
     secret: whsec_x
   - {name: am, channel: alertmanager, authorization_env: A, authorization_file: b}
+  - {name: open, channel: cloudevents, url: "http://b.example.org", authorization_env: A}
   - {name: deaf, channel: alertmanager, url: "https://a.example.org", send_resolved: false}
 rules: []
 """
@@ -190,7 +202,8 @@ rules: []
         "line 8, receivers[0].authorization: secrets never stand in this file",
         "line 9, receivers[0].secret: secrets never stand in this file",
         "receivers[1].authorization_file: is given beside authorization_env",
-        "line 11, receivers[2].send_resolved: an Alertmanager has to hear of ends",
+        "line 11, receivers[2].url: must begin with https://",
+        "line 12, receivers[3].send_resolved: an Alertmanager has to hear of ends",
         "line 10, receivers[1]: url or url_env or url_file is missing",
     ):
         assert part in said
