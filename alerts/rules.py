@@ -189,7 +189,7 @@ def _is_breached(rule: Rule, reading: Reading, firing: bool) -> bool:
     if isinstance(condition, AllowedRange):
         return bool(condition.excess(reading))
     if isinstance(condition, BurnRate):
-        return is_burning(reading)
+        return is_burning(reading, firing=firing)
     if isinstance(condition, Composite):
         return reading.value == HOLDS
     number = compared_number(rule, reading)
@@ -248,7 +248,7 @@ def excess_of(rule: Rule, reading: Reading) -> float | None:
     if isinstance(condition, BurnRate):
         excess = burn_excess(reading)
         factor = float(reading.evidence.get("factor", 0.0))
-        return None if excess is None else max(excess, LEAST_EXCESS * factor)
+        return None if excess is None else max(excess, LEAST_BURN_EXCESS * factor)
     number = compared_number(rule, reading)
     if number is None or not isinstance(condition, Bounds):
         return None
@@ -269,3 +269,7 @@ def _width(condition: AllowedRange) -> float:
 
 
 LEAST_EXCESS = 0.1
+LEAST_BURN_EXCESS = 0.5
+"""A burn rate always starts little above its factor and rises while the long window fills: much
+worse is twice the factor at the least.
+"""

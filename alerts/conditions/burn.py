@@ -7,7 +7,8 @@ must burn beyond the factor (Site Reliability Workbook, chapter 5).
 Promises:
 - Shares of several base windows are weighted by their events, never averaged.
 - A window of fewer than FEW_EVENTS events burns as fast as the exact lower 95 % limit of its share:
-  one failure among three requests is no incident.
+  one failure among three requests is no incident. While the alert fires the plain share decides:
+  one failure among three requests is no recovery either.
 - Where too much of a window was not measured, or its events could not tell, nothing is judged: the
   alert stays as it is.
 """
@@ -97,12 +98,12 @@ def burn_reading(condition: BurnRate, newest: Reading, earlier: Sequence[Reading
     burning = [each for each in found if is_burning(each)]
     if not burning and unknown:
         return unknown[0]
-    return max(burning or found, key=_over)
+    return max(burning, key=_sure) if burning else max(found, key=_seeming)
 
 
-def is_burning(reading: Reading) -> bool:
-    """Whether a reading made by `burn_reading` breaches."""
-    return _over(reading) > 1
+def is_burning(reading: Reading, *, firing: bool = False) -> bool:
+    """Whether a reading made by `burn_reading` breaches, given whether the alert already fires."""
+    return (_seeming(reading) if firing else _sure(reading)) > 1
 
 
 def burn_excess(reading: Reading) -> float | None:
@@ -112,8 +113,12 @@ def burn_excess(reading: Reading) -> float | None:
     return max(reading.low - float(reading.evidence["factor"]), 0.0)
 
 
-def _over(reading: Reading) -> float:
+def _sure(reading: Reading) -> float:
     return (reading.low or 0.0) / float(reading.evidence["factor"])
+
+
+def _seeming(reading: Reading) -> float:
+    return (reading.value or 0.0) / float(reading.evidence["factor"])
 
 
 def _of_pair(

@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import Engine
 
+from alerts.channels.registry import CHANNELS
+from alerts.config import read_alert_config
+from monitor.jobs.base import JobContext
+from monitor.jobs.rule_trial import rules_to_try, try_on_model
 from monitor.jobs.run import Runner
 from monitor.records import RequestOutcome
 from monitor.reports.alert_detail import alert_detail
 from monitor.reports.alerts import FindingFilter, findings
+from monitor.store.engine import Role, transaction
 from monitor.store.hand_over import apply_alert_rules, retire_model
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
@@ -290,3 +295,24 @@ def test_a_retired_model_is_judged_no_more_until_its_contract_is_applied_again(
     at_minute(clock, 70)
     runner.catch_up({"serving-profile"})
     assert alerts(engine) == {"budget-burns": "firing"}
+
+
+def test_trying_the_rule_says_what_it_did(
+    store: IntakeStore, engine: Engine, runner: Runner, credit: ModelContext, clock: TestClock
+) -> None:
+    put_in_force(engine, clock, BURN)
+    serve(store, credit, [*minutes(0, 60), *minutes(60, 90, failing=0.5), *minutes(90, 100)])
+    for minute in range(5, 105, 5):
+        at_minute(clock, minute)
+        runner.catch_up({"serving-profile"})
+    stored = rows_of(engine, 1, "select at, to_state, reason from alert_transition order by id")
+    config = read_alert_config(BURN, "alerts.yaml", CHANNELS)
+    with transaction(engine, 1, Role.WORKER) as connection:
+        context = JobContext(engine, runner.bulk, "default", credit, "w", clock(), "http://p.test")
+        found = try_on_model(
+            connection, context, rules_to_try(config, "budget-burns"), START, START + 2 * HOUR
+        )
+    tried = [(each.at, each.to_state, each.reason) for each in found.trial.transitions]
+    assert [tuple(row) for row in stored] == tried
+    assert [each.event for each in found.trial.messages] == ["finding.opened", "finding.resolved"]
+    assert found.trial.messages[0].at == START + 86 * MINUTE

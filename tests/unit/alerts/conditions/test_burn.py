@@ -15,7 +15,7 @@ from scipy.stats import beta
 from alerts.conditions.burn import BurnRate, BurnWindow, burn_reading, is_burning, lowest_share
 from alerts.history import NO_HISTORY, Seen
 from alerts.lifecycle import step
-from alerts.model import Alert, AlertState, DataState, Labels, Reading, ReadingState
+from alerts.model import Alert, AlertState, DataState, Labels, Reading, ReadingState, Standing
 from alerts.rules import excess_of
 from tests.unit.alerts.factories import DAY, NOW, config, rule
 
@@ -156,11 +156,25 @@ def test_a_firing_alert_stays_while_windows_are_missing_and_ends_with_the_short_
     assert (fired.state, fired.data_state) == (AlertState.FIRING, DataState.OK)
     assert fired.last_judged is not None
     assert fired.last_judged.unit == "times the budget"
-    assert excess_of(BURNING, fired.last_judged) == pytest.approx(20 - 14.4)
+    assert excess_of(BURNING, fired.last_judged) == pytest.approx(14.4 / 2)  # 5.6, or half of 14.4
     blind = run([*burning, *(base(number, None) for number in range(12, 40))])
     assert blind is not None
     assert (blind.state, blind.data_state) == (AlertState.FIRING, DataState.TOO_FEW)
     over = run([*burning, base(12, 0.0)])
+    assert over is not None
+    assert over.state is AlertState.RESOLVED
+
+
+def test_few_events_neither_open_an_alert_nor_end_one() -> None:
+    """One of three is 33 times the budget, surely no more than twice."""
+    burning = [base(number, 0.2) for number in range(12)]
+    doubtful = base(12, 1 / 3, 3)
+    calm = [base(number, 0.1) for number in range(12)]
+    assert run([*calm, doubtful]) is None
+    still = run([*burning, doubtful])
+    assert still is not None
+    assert still.state is AlertState.FIRING
+    over = run([*burning, doubtful, base(13, 0.0, 3)])
     assert over is not None
     assert over.state is AlertState.RESOLVED
 
@@ -176,6 +190,16 @@ def test_how_the_readings_are_cut_into_calls_makes_no_difference(
     readings = [base(number, share) for number, share in enumerate(shares)]
     inside = [cut for cut in cuts if cut <= len(readings)]
     assert run(readings, inside) == run(readings)
+
+
+def test_a_long_window_that_fills_is_not_much_worse_twice_the_factor_is() -> None:
+    slowly = [base(number, 0.0) for number in range(12)]
+    filling = run([*slowly, *(base(number, 0.18) for number in range(12, 24))])
+    assert filling is not None
+    assert (filling.state, filling.standing) == (AlertState.FIRING, Standing.NEW)
+    worse = run([*slowly, *(base(number, 0.3) for number in range(12, 24))])
+    assert worse is not None
+    assert worse.standing is Standing.ESCALATING
 
 
 def test_it_is_told_in_words() -> None:
