@@ -195,12 +195,12 @@ def _conserved(
             if _is_coalesced(row, news, owed):
                 verdict.coalesced += 1
                 continue
-            verdict.blame("lost_openings", not news[(*where, "opened")], where)
+            verdict.blame("lost_openings", (*where, "opened") not in news, where)
         else:
             verdict.ends += 1
             if _is_coalesced(row, news, owed):
                 continue
-            ends = news[(*where, "ended")]
+            ends = news.get((*where, "ended"), [])
             verdict.blame("lost_ends", not ends, where)
             wrong = any(reason != row["reason"] for _, _, reason in ends)
             verdict.blame("wrong_reasons", wrong, (where, row["reason"], ends))
@@ -227,7 +227,7 @@ def _news(messages: Iterable[tuple[str, str, dict[str, Any]]]) -> News:
             finding = f"{alert['fingerprint']}/{alert['episode']}"
             if alert["change"] in ("opened", "ended"):
                 news[(receiver, finding, alert["change"])].append((place, key, alert["reason"]))
-    return news
+    return dict(news)
 
 
 def _is_coalesced(row: dict[str, Any], news: News, owed: News) -> bool:
