@@ -23,7 +23,7 @@ def draw_in_force(frame: Frame) -> None:
         st.warning(
             words.escape(
                 f"Actions are stopped by {status.switch.by} since {since}: {status.switch.reason}."
-                " `inferwatch respond resume` lets them go on."
+                " The command inferwatch respond resume lets them go on."
             ),
             icon=":material/front_hand:",
         )

@@ -222,10 +222,13 @@ def render() -> None:
         draw_response(frame, detail)
         draw_forms(frame, detail.finding, incident)
         draw_actions(frame, detail)
-        draw_told(frame, detail)
     if incident is not None:
         draw_columns(frame, incident)
-    draw_timeline(frame, detail)
+    left, right = st.columns([3, 2])
+    with left:
+        draw_timeline(frame, detail)
+    with right:
+        draw_told(frame, detail)
     draw_others(frame, detail)
 
 

@@ -10,8 +10,7 @@ from sqlalchemy.engine import Engine
 
 from alerts.durations import parse_duration
 from alerts.links import AlertLink, LinkDeed
-from alerts.text import moment_text
-from monitor.collector.link_view import Form
+from monitor.collector.link_view import Form, minute_text
 from monitor.errors import ConfigurationError, Problem
 from monitor.reports.alerts import Finding
 from monitor.store.alert_silences import silence_alert
@@ -104,7 +103,7 @@ def _silence(
     about = " and ".join(f"{each.label} {each.patterns[0]}" for each in made.matchers)
     lines = (
         f"Silence {made.id}, by {made.author}: alerts of {about} are not told of until"
-        f" {moment_text(made.ends_at)}.",
+        f" {minute_text(made.ends_at)}.",
         "It can be ended earlier in the dashboard.",
     )
     return Done("Silenced", lines)

@@ -17,12 +17,12 @@ from fastapi.responses import HTMLResponse
 
 from alerts.errors import AlertNotOpen, LinkExpired, LinkNotValid
 from alerts.links import LINK_PATH, AlertLink, LinkDeed
-from alerts.text import moment_text, words
+from alerts.text import words
 from monitor.collector.alert_desk import LIMITS, AlertDesk
 from monitor.collector.bodies import read_body
 from monitor.collector.boundary import guarded
 from monitor.collector.link_deeds import FORMS, do_deed
-from monitor.collector.link_view import HEADERS, View, dashboard_link, html_of, shown
+from monitor.collector.link_view import HEADERS, View, dashboard_link, html_of, minute_text, shown
 from monitor.errors import (
     ConfigurationError,
     DatabaseNotReady,
@@ -125,7 +125,7 @@ def _ask(desk: AlertDesk, token: str) -> View:
     form = FORMS[link.deed]
     lines = list(form.says)
     if link.deed is LinkDeed.ACKNOWLEDGE and found.acknowledged_by:
-        at = moment_text(found.acknowledged_at) if found.acknowledged_at else "before"
+        at = minute_text(found.acknowledged_at) if found.acknowledged_at else "before"
         lines.append(f"{found.acknowledged_by} took it on at {at}. You would take their place.")
     return View(
         200, form.title, tuple(lines), shown(found), form.form(link.who or ""),
@@ -182,7 +182,7 @@ def _over(desk: AlertDesk, link: AlertLink, found: Finding) -> View | None:
         )
     if not found.is_open:
         why = words(found.resolved_reason or "resolved")
-        when = moment_text(found.resolved_at) if found.resolved_at else "before"
+        when = minute_text(found.resolved_at) if found.resolved_at else "before"
         line = f"It was resolved at {when}: {why}. There is nothing left to do here."
         return View(409, "This alert is over", (line,), shown(found), None, address)
     return None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from alerts.summaries import alert_link
-from alerts.text import clean, moment_text, words
+from alerts.text import clean, words
 from monitor.reports.alerts import Finding
 
 MAX_SHOWN = 1_000
@@ -103,9 +104,10 @@ def shown(found: Finding) -> ShownAlert:
     """An alert for the page, all texts cleaned."""
     rule, judged = found.rule, found.judged
     facts = [
+        ("Rule", found.rule_name),
         ("Model", found.model),
         ("State", words(found.state)),
-        ("Since", moment_text(found.since)),
+        ("Since", minute_text(found.since)),
         ("Alert when", found.threshold),
     ]
     if judged is not None and judged.value is not None:
@@ -123,6 +125,11 @@ def shown(found: Finding) -> ShownAlert:
         facts=tuple((name, clean(value, MAX_SHOWN)) for name, value in facts),
         runbook=clean(rule.runbook, MAX_SHOWN) if rule is not None and rule.runbook else "",
     )
+
+
+def minute_text(moment: datetime) -> str:
+    """`2026-03-01 09:30 UTC`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def dashboard_link(public_url: str, found: Finding) -> str:
