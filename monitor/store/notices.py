@@ -88,7 +88,6 @@ def outlook_of(
 ) -> Outlook:
     """What the plan must know of the outbox: recent openings, storms, pages that nobody took."""
     row = delivery.c
-    names = {number: fingerprint for fingerprint, number in found.numbers.items()}
     since = now - 2 * config.delivery.storm.within
     query = sa.select(row.receiver, row.severity, row.event_type, row.created_at).where(
         row.project_id == project_id,
@@ -104,12 +103,24 @@ def outlook_of(
         openings.setdefault(lane, []).append(each.created_at)
         if each.event_type == EventType.STORM.value:
             storms[lane] = max(each.created_at, storms.get(lane, each.created_at))
-    undelivered = frozenset(
-        (names[number], receiver)
-        for number, receiver in undelivered_pages(connection, project_id, now)
-        if number in names
-    )
+    undelivered = _undelivered(connection, project_id, found, now)
     return Outlook(openings, storms, undelivered, refresh_of(config))
+
+
+def _undelivered(
+    connection: Connection, project_id: int, found: Unsettled, now: datetime
+) -> frozenset[tuple[str, str]]:
+    """Alerts whose own opening was not taken: a message lists others that were told before."""
+    pages = undelivered_pages(connection, project_id, now)
+    if not pages:
+        return frozenset()
+    alerts = {found.numbers[each.alert.fingerprint]: each.alert for each in found.alerts}
+    known = ((alerts[number], name, at) for number, name, at in pages if number in alerts)
+    return frozenset(
+        (alert.fingerprint, name)
+        for alert, name, at in known
+        if name in alert.told and alert.told[name].first_at == at
+    )
 
 
 def refresh_of(config: AlertConfig) -> dict[str, timedelta]:

@@ -255,14 +255,15 @@ def owe(
 
 def undelivered_pages(
     connection: Connection, project_id: int, now: datetime
-) -> frozenset[tuple[int, str]]:
-    """Alert numbers and receivers of opened pages that were not taken within 2 minutes, or never.
+) -> frozenset[tuple[int, str, datetime]]:
+    """Pages that were not taken within 2 minutes, or never: alert, receiver and when it was owed.
 
     Whoever plans notifications tells the next step of the escalation at once.
     """
     row = delivery.c
     late = sa.and_(row.state == "waiting", row.created_at <= now - UNDELIVERED_AFTER)
-    query = sa.select(sa.func.unnest(row.alert_ids).label("alert"), row.receiver).where(
+    each_alert = sa.func.unnest(row.alert_ids).label("alert")
+    query = sa.select(each_alert, row.receiver, row.created_at).where(
         row.project_id == project_id,
         row.severity == Severity.PAGE.value,
         row.event_type.in_(OPENING_EVENTS),
@@ -270,7 +271,9 @@ def undelivered_pages(
         sa.or_(late, row.state == "dead"),
         row.created_at > now - timedelta(days=7),
     )
-    return frozenset((int(each.alert), each.receiver) for each in connection.execute(query))
+    return frozenset(
+        (int(each.alert), each.receiver, each.created_at) for each in connection.execute(query)
+    )
 
 
 def next_undelivered_at(connection: Connection, project_id: int, now: datetime) -> datetime | None:

@@ -139,6 +139,20 @@ def test_a_page_climbs_when_nobody_takes_it_on_or_when_it_reaches_nobody(ruled: 
     assert rows_of(ruled, 1, "select settled from alert")[0].settled
 
 
+def test_a_page_does_not_climb_because_a_later_one_that_lists_it_reached_nobody(
+    ruled: Engine,
+) -> None:
+    fire(ruled, ["a"])
+    plan_at(ruled, 1)
+    with transaction(ruled, 1, Role.WORKER) as connection:
+        connection.execute(sa.text("update delivery set state = 'sent'"))
+    (late,) = fire(ruled, ["b"], minute=2)
+    plan_at(ruled, 2)
+    plan_at(ruled, 4.1)
+    query = "select alert_ids from delivery where receiver = 'backup'"
+    assert [row.alert_ids for row in rows_of(ruled, 1, query)] == [[late]]
+
+
 def test_a_page_that_was_taken_in_time_climbs_by_its_step(ruled: Engine) -> None:
     fire(ruled, ["a"])
     plan_at(ruled, 1)
