@@ -251,8 +251,9 @@ def test_the_example_holds_a_rule_of_every_kind_and_no_mistake() -> None:
         (matcher.label, pattern)
         for rule in config.rules for matcher in rule.when for pattern in matcher.patterns
     }  # fmt: skip
-    for method in ("request_age", "label_age", "failed_windows", "schema_break"):
-        assert ("method", method) in named
+    methods = {pattern for label, pattern in named if label == "method"}
+    asked = {"request_age", "label_age", "failed_windows", "schema_break"}
+    assert {*asked, "actions_without_outcome"} <= methods
     assert ("check", "incident") in named
     assert {"component", "mute_times", "supersedes", "minimum_n"} <= {
         name for rule in config.rules for name in vars(rule) if getattr(rule, name)
