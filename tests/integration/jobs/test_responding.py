@@ -19,11 +19,17 @@ from monitor.jobs.run import Runner
 from monitor.store.action_switch import set_switch
 from monitor.store.actions import action_words, overdue_actions, report_outcome
 from monitor.store.engine import Role, transaction
-from monitor.store.hand_over import acknowledge_alert, resolve_alert, snooze_alert
+from monitor.store.hand_over import (
+    acknowledge_alert,
+    apply_alert_rules,
+    resolve_alert,
+    snooze_alert,
+)
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
+from monitor.store.responding import resume_actions, run_response, stop_actions
 from tests.factories import TestClock, rows_of
-from tests.integration.jobs.actions import IN_EARNEST, SECRET, Scene, routing, scene_of
+from tests.integration.jobs.actions import IN_EARNEST, RULES, SECRET, Scene, routing, scene_of
 from tests.unit.alerts.receiver import answer_with, listening
 
 
@@ -354,3 +360,50 @@ def test_an_alert_that_was_taken_on_acts_though_others_on_its_target_wait(scene:
     scene.run()
 
     assert [each["alert"]["number"] for each in scene.router.orders] == [2, 2]
+
+
+def test_pages_and_api_have_the_rights_that_responding_needs(scene: Scene) -> None:
+    scene.router.say = lambda order: None
+    scene.rules()
+    scene.measure(0.5)
+    outside, role = scene.runner.outside, Role.DASHBOARD
+    asked = run_response(
+        scene.engine, 1, 1, "ada@example.org", scene.clock(), outside, dry_run=True, role=role
+    )
+    scene.runner.deliver_due()
+    done = OutcomeReport(ActionOutcome.DONE)
+    report_outcome(scene.engine, 1, asked.number, done, "ada", scene.clock(), role=role)
+    assert stop_actions(scene.engine, 1, "ada", "enough", scene.clock(), role=role) == []
+    refused = run_response(scene.engine, 1, 1, "ada@example.org", scene.clock(), outside, role=role)
+    resume_actions(scene.engine, 1, "ada", "go on", scene.clock(), role=role)
+
+    assert [state for state, _, _ in scene.actions()] == ["done", "refused"]
+    assert (refused.reason, refused.requested_by) == ("stopped", "ada@example.org")
+
+
+def test_what_a_person_ran_counts_as_the_action_of_the_alert(scene: Scene) -> None:
+    scene.rules()
+    scene.measure(0.5)
+    run_response(scene.engine, 1, 1, "ada@example.org", scene.clock(), scene.runner.outside)
+    scene.run()
+
+    assert [(each["dry_run"], each["requested_by"]) for each in scene.router.orders] == [
+        (False, "ada@example.org")
+    ]
+
+
+def test_a_receiver_that_is_gone_from_the_rules_leaves_the_return_overdue(scene: Scene) -> None:
+    scene.rules(f"{IN_EARNEST}, expires_after: 1h")
+    scene.measure(0.5)
+    scene.run()
+    renamed = RULES.replace("name: router", "name: other").replace(
+        "receiver: router", "receiver: other"
+    )
+    apply_alert_rules(
+        scene.engine, 1, renamed.format(limits=IN_EARNEST), name="x", by="ada", now=scene.clock()
+    )
+    scene.later(hours=2)
+    scene.run()
+
+    assert scene.actions()[2:] == [("requested", None, False)]
+    assert overdue(scene) == {"credit": 1}
