@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -35,3 +36,12 @@ class Owner:
     receiver: str
     persons: tuple[Person, ...] = ()
     escalation: tuple[EscalationStep, ...] = ()
+
+
+def only_person(owners: Iterable[Owner], receiver: str) -> str | None:
+    """Who alone is reached by a receiver; None for one that a team shares or nobody is known of."""
+    known = list(owners)
+    if any(each.receiver == receiver for each in known):
+        return None
+    names = {one.name for each in known for one in each.persons if one.receiver == receiver}
+    return names.pop() if len(names) == 1 else None

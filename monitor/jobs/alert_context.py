@@ -22,6 +22,7 @@ from alerts.links import LinkDeed
 from alerts.message_body import MAXIMUM_LISTED, TOLD_IN_FULL
 from alerts.messages import in_order_of_news
 from alerts.model import Alert
+from alerts.owners import only_person
 from alerts.text import words
 from monitor.jobs.alert_model import KnownModel, known_models
 from monitor.store.action_orders import Outside
@@ -109,14 +110,14 @@ class _Surroundings:
             if place >= self.reach.listed or not self._has(entry):
                 yield entry
                 continue
-            known = self._known(entry)
+            known = self._known(entry, only_person(self.config.owners, group.key.receiver))
             model = self._models.get(entry.alert.labels.get("model", ""))
             if model is not None and place < self.reach.in_full and self._left > 0:
                 self._left -= 1
                 known = looked_into(known, entry, model)
             yield replace(entry, context=known)
 
-    def _known(self, entry: Entry) -> AlertContext:
+    def _known(self, entry: Entry, who: str | None) -> AlertContext:
         alert, number = entry.alert, self.numbers[entry.alert.fingerprint]
         until = _judged_at(alert, self.now)
         fired = [at for at in self._fired.get(number, []) if until - DAYS_30 < at <= until]
@@ -127,7 +128,7 @@ class _Surroundings:
             command=command_of(entry, self.config, number),
             evidence_link=evidence_link(alert, self.outside.pages),
         )
-        return with_links(known, entry, self._links)
+        return with_links(known, entry, self._links, who)
 
 
 def looked_into(known: AlertContext, entry: Entry, model: KnownModel) -> AlertContext:
@@ -158,14 +159,19 @@ def evidence_link(alert: Alert, pages: str) -> str | None:
     return f"{pages.rstrip('/')}/model?{urlencode(asked)}"
 
 
-def with_links(known: AlertContext, entry: Entry, maker: LinkMaker) -> AlertContext:
-    """Links that act, while there is something to act on and an address to reach it."""
+def with_links(
+    known: AlertContext, entry: Entry, maker: LinkMaker, who: str | None
+) -> AlertContext:
+    """Links that act, while there is something to act on and an address to reach it.
+
+    `who` is the only person who gets the message, None when several do or nobody knows.
+    """
     if not maker.api_url or not entry.alert.is_firing:
         return known
     return replace(
         known,
-        acknowledge_link=maker.address(LinkDeed.ACKNOWLEDGE, entry.key),
-        silence_link=maker.address(LinkDeed.SILENCE, entry.key),
+        acknowledge_link=maker.address(LinkDeed.ACKNOWLEDGE, entry.key, who),
+        silence_link=maker.address(LinkDeed.SILENCE, entry.key, who),
         links_until=maker.until,
     )
 

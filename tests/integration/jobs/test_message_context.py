@@ -126,7 +126,7 @@ def test_the_links_of_a_message_do_what_they_say_until_they_end(
         token = address.path.removeprefix(LINK_PATH)
         link = read_alert_link(engine, token, clock.now)
         assert link.deed is LinkDeed(name)
-        assert link.key.fingerprint == alert["fingerprint"]
+        assert (link.key.fingerprint, link.who) == (alert["fingerprint"], None)
         assert timedelta(0) <= expires - link.expires_at < timedelta(seconds=1)
 
 
