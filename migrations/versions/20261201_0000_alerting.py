@@ -113,9 +113,11 @@ def upgrade() -> None:
     sa.Column('body', postgresql.JSONB(astext_type=Text()), nullable=False),
     sa.CheckConstraint("state in ('refused', 'waiting', 'requested', 'done', 'failed', 'returned')", name=op.f('ck_response_action_state')),
     sa.ForeignKeyConstraint(['alert_id'], ['alert.id'], name=op.f('fk_response_action_alert_id')),
-    sa.PrimaryKeyConstraint('id', name=op.f('pk_response_action'))
+    sa.PrimaryKeyConstraint('id', name=op.f('pk_response_action')),
+    sa.UniqueConstraint('project_id', 'delivery_key', name=op.f('uq_response_action_project_id_delivery_key'))
     )
     op.create_index('ix_response_action_alert', 'response_action', ['project_id', 'alert_id'], unique=False)
+    op.create_index('ix_response_action_open', 'response_action', ['project_id'], unique=False, postgresql_where=sa.text("state in ('waiting', 'requested', 'done')"))
     op.create_index('ix_response_action_model', 'response_action', ['project_id', 'model', 'requested_at'], unique=False)
     op.add_column('alert', sa.Column('standing', sa.Text(), server_default=sa.text("'new'"), nullable=False))
     op.add_column('alert', sa.Column('noticed_at', sa.DateTime(timezone=True), nullable=True))

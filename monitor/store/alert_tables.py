@@ -212,6 +212,12 @@ response_action = Table(
     ),
     Index("ix_response_action_model", "project_id", "model", "requested_at"),
     Index("ix_response_action_alert", "project_id", "alert_id"),
+    UniqueConstraint("project_id", "delivery_key"),
+    Index(
+        "ix_response_action_open",
+        "project_id",
+        postgresql_where=text("state in ('waiting', 'requested', 'done')"),
+    ),
 )
 """What was asked of a deployment system, or refused, and what became of it."""
 
