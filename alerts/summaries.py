@@ -42,12 +42,20 @@ def summary_of(rule: Rule, labels: Mapping[str, str], reading: Reading | None) -
 def _plain_template(rule: Rule, labels: Mapping[str, str], reading: Reading | None) -> str:
     if isinstance(rule.condition, Composite):
         return "{rule}: {text}"
-    named = [f"{{{name}}}" for name in _SUBJECT_LABELS if name in labels]
+    named = [_named(name, labels) for name in _SUBJECT_LABELS if name in labels]
     subject = " ".join(named) or "{rule}"
     if reading is None or reading.value is None:
         return f"{subject}: {{state}} {{text}}, alert when {{threshold}}"
     unit = " {unit}" if reading.unit else ""
     return f"{subject}: {{value}}{unit}, alert when {{threshold}}"
+
+
+def _named(name: str, labels: Mapping[str, str]) -> str:
+    """A label by its value; a deployment says what it is and bears the name that people gave it."""
+    if name != "deployment":
+        return f"{{{name}}}"
+    known = "deployment_name" if "deployment_name" in labels else "deployment"
+    return f"deployment {{{known}}}"
 
 
 def _fields(rule: Rule, labels: Mapping[str, str], reading: Reading | None) -> dict[str, Field]:

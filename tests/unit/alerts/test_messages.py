@@ -270,6 +270,15 @@ def test_a_missing_number_is_said_in_words() -> None:
     assert "blind {value:9} rule" in opened(config(replace(blind, when=())), bare).title
 
 
+def test_a_sentence_of_our_own_names_the_deployment_as_people_do() -> None:
+    labels = Labels.of(**{**SUBJECT, "deployment": "3"})
+    named = Labels.of(**{**labels, "deployment_name": "canary"})
+    for known, name in ((labels, "3"), (named, "canary")):
+        line = opened(config(), reading(1, 0.3, labels=known)).lines[0]
+        said = f"opened: drift psi distance deployment {name}: 0.3, alert when above 0.2"
+        assert line == said
+
+
 def test_a_message_survives_being_kept_with_the_same_bytes() -> None:
     message = opened(config(PAGE), reading(1, 0.3))
     kept = json.loads(json.dumps(message_to_json(message)))
