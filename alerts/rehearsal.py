@@ -22,7 +22,9 @@ from alerts.conditions.composite import Composite
 from alerts.config import AlertConfig
 from alerts.lifecycle import step
 from alerts.model import Alert, Labels, Reading, ReadingState
+from alerts.routing import branches_of
 from alerts.rules import Bounds, Matcher, Rule, StateCondition
+from alerts.subjects import facts_of
 
 DRILL_LABEL = "drill"
 WINDOW = timedelta(hours=1)
@@ -84,18 +86,23 @@ def drill_alert(
 
 
 def rule_digest(config: AlertConfig, rule: Rule) -> str:
-    """SHA-256 of the rule, its owner, receivers and response: another one, another chain.
+    """SHA-256 of the rule, its owner, way, receivers and response: another one, another chain.
 
-    What is left at its default does not count, so that a new key of a later program changes none.
+    The way through the routing tree is that of the labels which the rule itself asks for. What is
+    left at its default does not count, so that a new key of a later program changes none.
     """
     owner = next((each for each in config.owners if each.name == rule.owner), None)
-    names = {rule.receiver, owner.receiver if owner is not None else None}
+    facts = facts_of(drill_labels(rule, {}, ""), rule)
+    ways = [replace(each, place="") for each in branches_of(config.route, facts)]
+    names = {rule.receiver, *(each.receiver for each in ways)}
+    if owner is not None:
+        names |= {owner.receiver, *(one for step in owner.escalation for one in step.receivers)}
     response = next((each for each in config.responses if each.name == rule.response_name), None)
     if response is not None and response.automatic is not None:
         names.add(response.automatic.receiver)
     receivers = sorted((each for each in config.receivers if each.name in names), key=_name)
     parts = [each for each in config.rules if each.name in _parts(rule)]
-    whole = [_plain(each) for each in (rule, owner, response, receivers, parts)]
+    whole = [_plain(each) for each in (rule, owner, ways, response, receivers, parts)]
     text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -6,6 +6,7 @@ in the outbox, written together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -42,6 +43,8 @@ from monitor.store.actions import (
 from monitor.store.live_share import live_share
 from monitor.store.outbox import owe
 from monitor.store.tables import deployment, model
+
+_NUMBERS = re.compile(r"[0-9]{1,9}(\+[0-9]{1,9})*")
 
 BY_HAND_WITHIN = timedelta(hours=4)
 """How soon a person says what became of a response that is carried out by hand."""
@@ -81,8 +84,9 @@ class Wanted:
 
 
 def deployment_numbers(label: str) -> tuple[int, ...]:
-    """The numbers in a label such as `3` or `3+4`."""
-    return tuple(int(each) for each in label.split("+") if each.isascii() and each.isdigit())
+    """The numbers in a label such as `3` or `3+4`; none when it holds anything else."""
+    found = _NUMBERS.fullmatch(label)
+    return tuple(int(each) for each in label.split("+")) if found is not None else ()
 
 
 def consider(

@@ -93,10 +93,19 @@ def test_labels_fit_the_rule_and_keep_what_it_leaves_open() -> None:
 
 FILE = """\
 owners:
-  - {name: ml, people: [ada], receiver: on-call}
+  - name: ml
+    people: [ada]
+    receiver: on-call
+    escalation: [{after: 5m, to: [boss]}]
 receivers:
   - {name: on-call, channel: webhook, url: "https://x.example", secret_env: A}
   - {name: router, channel: webhook, url: "https://y.example", secret_env: B}
+  - {name: boss, channel: webhook, url: "https://b.example", secret_env: C}
+  - {name: chat, channel: webhook, url: "https://c.example", secret_env: D}
+route:
+  routes:
+    - {when: {check: a}, receiver: chat, continue: true}
+    - {when: {check: b}, receiver: on-call}
 responses:
   - {name: move, action: reduce_traffic, automatic: {receiver: router, to_percent: 5}}
 rules:
@@ -125,6 +134,9 @@ def named(found: AlertConfig, name: str) -> Rule:
         ("https://x.example", "https://z.example"),
         ("no_data, too_few", "no_data"),
         ("people: [ada]", "people: [eve]"),
+        ("https://b.example", "https://z.example"),
+        ("https://c.example", "https://z.example"),
+        ("when: {check: a}, receiver: chat", "when: {check: a}, receiver: boss"),
         ("check: a", "check: c"),
     ],
 )
@@ -134,6 +146,8 @@ def test_a_change_of_rule_owner_receiver_or_response_is_another_chain(old: str, 
 
 def test_a_change_of_another_rule_is_none() -> None:
     assert digest(FILE.replace("above: 1", "above: 2")) == digest()
+    other_way = "when: {check: b}, receiver: on-call"
+    assert digest(FILE.replace(other_way, "when: {check: b}, receiver: boss")) == digest()
 
 
 def test_the_digest_is_the_same_in_every_process(tmp_path: Path) -> None:
