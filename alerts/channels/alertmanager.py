@@ -43,7 +43,7 @@ from alerts.text import moment_text
 from alerts.yaml_source import Section
 
 PATH = "/api/v2/alerts"
-HOLDS = timedelta(hours=1)
+HOLDS, DRILL_HOLDS = timedelta(hours=1), timedelta(minutes=5)
 AT_ONCE = 500
 _ENDS_ARE_TOLD = (
     "an Alertmanager has to hear of ends; remove this, and say send_resolved: false there"
@@ -119,9 +119,12 @@ class Alertmanager:
 
 
 def _postable(stated: Stated, now: datetime, *, drill: bool) -> dict[str, Json]:
-    """An alert for the API. Its end is by the clock: the time of the data may be long ago."""
+    """An alert for the API. Its end is by the clock: the time of the data may be long ago.
+
+    A drill is not stated again, and may have no end of its own: it soon ends by itself.
+    """
     alert = stated.alert
-    end = stated.told_at if is_over(alert) else now + HOLDS
+    end = stated.told_at if is_over(alert) else now + (DRILL_HOLDS if drill else HOLDS)
     begin = _moment(started(alert, "")) or stated.told_at
     return {
         "labels": dict(labels_of(alert, drill=drill)),

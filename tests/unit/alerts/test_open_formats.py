@@ -285,6 +285,15 @@ def test_alertmanager_gets_no_value_in_a_label_and_an_end_ahead_while_it_fires(
     assert ended["annotations"]["state_change"] == "ended"
 
 
+def test_a_drill_is_another_alert_there_and_soon_ends_by_itself(
+    server: LocalReceiver, http: Outbound
+) -> None:
+    (drill,) = json.loads(sent("alertmanager", SCENES["drill"], server, http).body)
+    (real,) = json.loads(sent("alertmanager", SCENES["opened"], server, http).body)
+    assert drill["labels"] == {**real["labels"], "drill": "true"}
+    assert (drill["endsAt"], real["endsAt"]) == ("2026-03-03T00:05:00Z", "2026-03-03T01:00:00Z")
+
+
 def test_an_alert_has_the_same_labels_whether_it_is_told_in_full_or_cut(
     server: LocalReceiver, http: Outbound
 ) -> None:
