@@ -95,14 +95,18 @@ def test_the_receivers_are_those_that_the_demo_runs(rules: AlertConfig) -> None:
     }
 
 
-def test_the_response_asks_for_what_the_router_can_do_within_its_limits(
+def test_one_response_stays_within_its_limits_and_one_would_go_beyond(
     rules: AlertConfig,
 ) -> None:
-    (response,) = rules.responses
+    response, beyond = rules.responses
+    for each in rules.responses:
+        assert each.action is ResponseAction.REDUCE_TRAFFIC
+        assert each.automatic is not None
+        assert each.automatic.receiver == "router"
     automatic = response.automatic
     assert automatic is not None
-    assert response.action is ResponseAction.REDUCE_TRAFFIC
-    assert automatic.receiver == "router"
+    assert beyond.automatic is not None
+    assert beyond.automatic.at_most_percent < EVEN_PERCENT, "it is refused in the demo"
     assert automatic.to_percent is not None
     assert 0 < EVEN_PERCENT - automatic.to_percent < automatic.at_most_percent
     assert automatic.expires_after is not None
