@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 
 @dataclass(frozen=True)
@@ -19,14 +19,12 @@ class Lane:
 class Outlook:
     """`openings` are the moments of recent messages that opened alerts, `storms` the newest
     message that told a storm as one. `undelivered` holds (fingerprint, receiver) of pages that were
-    not taken within 2 minutes. `refresh` is how often receivers want to hear that an alert is
-    still open, by name: systems that forget what they are not reminded of.
+    not taken within 2 minutes.
     """
 
     openings: Mapping[Lane, Sequence[datetime]] = field(default_factory=dict)
     storms: Mapping[Lane, datetime] = field(default_factory=dict)
     undelivered: frozenset[tuple[str, str]] = frozenset()
-    refresh: Mapping[str, timedelta] = field(default_factory=dict)
 
 
 NOTHING_SENT = Outlook()

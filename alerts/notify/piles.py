@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from alerts.durations import duration_text
 from alerts.groups import Change, EventType, GroupKey
-from alerts.model import Severity
+from alerts.model import ResolvedReason, Severity
 from alerts.notify.items import Item
 from alerts.routing import AT_ONCE
 
@@ -56,10 +56,9 @@ class Sorted:
 
 @dataclass(frozen=True)
 class Pace:
-    """How often one receiver is told the same: what it or its channel asks for, if anything."""
+    """How often one receiver is told the same, if it says so, and how long a storm counts."""
 
     repeat_after: timedelta | None = None
-    refresh: timedelta | None = None
     storm: timedelta = AT_ONCE
 
 
@@ -67,8 +66,8 @@ def sort_pile(key: GroupKey, items: Sequence[Item], pace: Pace, now: datetime, o
     """Put the messages that one group is owed now into `out`."""
     free = [each for each in items if each.hold is None]
     out.looks += [each.hold.until for each in items if each.hold and each.hold.until is not None]
-    out.passed += [each for each in items if each.pair and each.hold is not None]
-    openings = [each for each in free if each.change is Change.OPENED]
+    out.passed += [each for each in items if _needs_no_word(each)]
+    openings = [each for each in free if each.change is Change.OPENED and not _needs_no_word(each)]
     ends = [each for each in free if each.change is Change.ENDED]
     worse = [each for each in free if each.change is Change.GOT_WORSE]
     still = [
@@ -118,6 +117,12 @@ def noticed_at(item: Item) -> datetime:
     return moment
 
 
+def _needs_no_word(item: Item) -> bool:
+    """It came and went while it was kept quiet, or before it was told another took its place."""
+    superseded = item.alert.resolved_reason is ResolvedReason.SUPERSEDED
+    return item.pair and (item.hold is not None or superseded)
+
+
 def _ready_at(
     key: GroupKey,
     openings: Sequence[Item],
@@ -155,21 +160,15 @@ def _remind(
     now: datetime,
     out: Sorted,
 ) -> None:
-    """Tell again what is still open: after a snooze, by the repeat interval, or to refresh."""
+    """Tell again what is still open: after a snooze, or by the repeat interval."""
+    repeat = repeat_of([each for each in still if each.may_remind], pace)
     if any(each.reminded for each in still):
         out.news.append(_again(key, still, "Still open; its snooze is over."))
-        return
-    repeat = repeat_of([each for each in still if each.may_remind], pace)
-    for wait, note in (
-        (repeat, f"Still open; told again after {duration_text(repeat)}." if repeat else ""),
-        (pace.refresh if still else None, ""),
-    ):
-        if wait is None:
-            continue
-        if last + wait <= now:
-            out.news.append(_again(key, still, note))
-            return
-        out.looks.append(last + wait)
+    elif repeat is not None and last + repeat <= now:
+        note = f"Still open; told again after {duration_text(repeat)}."
+        out.news.append(_again(key, still, note))
+    elif repeat is not None:
+        out.looks.append(last + repeat)
 
 
 def repeat_of(items: Sequence[Item], pace: Pace) -> timedelta | None:

@@ -58,7 +58,7 @@ def plan(
     accounts = [accountant.account(each) for each in known]
     out = Sorted()
     for key, items in _piles(accounts).items():
-        sort_pile(key, items, _pace(directory, key.receiver, outlook), now, out)
+        sort_pile(key, items, _pace(directory, key.receiver), now, out)
     out.looks += [each.escalation.next_at for each in accounts if each.escalation.next_at]
     out.news = _braked(config, out, outlook, now)
     split_pairs(out.news, out)
@@ -68,7 +68,7 @@ def plan(
         ledger.tell(draft)
     for item in out.passed:
         ledger.pass_over(item)
-    out.looks += [each for draft in drafts for each in _next_looks(draft, directory, outlook, now)]
+    out.looks += [each for draft in drafts for each in _next_looks(draft, directory, now)]
     return Plan(
         groups=tuple(_group(each, ledger) for each in drafts if _is_sent(each, directory)),
         told=ledger.told,
@@ -92,11 +92,10 @@ def _piles(accounts: Iterable[Account]) -> dict[GroupKey, list[Item]]:
     return piles
 
 
-def _pace(directory: Directory, name: str, outlook: Outlook) -> Pace:
+def _pace(directory: Directory, name: str) -> Pace:
     receiver = directory.receivers.get(name)
     return Pace(
         repeat_after=receiver.repeat_after if receiver is not None else None,
-        refresh=outlook.refresh.get(name),
         storm=directory.config.delivery.storm.within,
     )
 
@@ -118,18 +117,17 @@ def _braked(config: AlertConfig, out: Sorted, outlook: Outlook, now: datetime) -
     return free
 
 
-def _next_looks(
-    draft: Draft, directory: Directory, outlook: Outlook, now: datetime
-) -> Iterator[datetime]:
+def _next_looks(draft: Draft, directory: Directory, now: datetime) -> Iterator[datetime]:
     """When this message gives cause for another one: a repetition or a first escalation step."""
-    pace = _pace(directory, draft.key.receiver, outlook)
+    pace = _pace(directory, draft.key.receiver)
     still = [
         each
         for each in (*draft.told, *draft.shown)
         if each.change is not Change.ENDED and each.alert.acknowledged_by is None
     ]
     repeat = repeat_of(still, pace)
-    yield from (now + wait for wait in (repeat, pace.refresh) if wait is not None)
+    if repeat is not None:
+        yield now + repeat
     if draft.event in (EventType.OPENED, EventType.STORM):
         rules = {each.rule.name: each.rule for each in draft.told}.values()
         yield from (now + step.after for rule in rules for step in directory.steps(rule)[:1])

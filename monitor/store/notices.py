@@ -6,12 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from alerts.channels.registry import CHANNELS
 from alerts.config import AlertConfig
 from alerts.groups import EventType, Group
 from alerts.messages import Message
@@ -104,7 +103,7 @@ def outlook_of(
         if each.event_type == EventType.STORM.value:
             storms[lane] = max(each.created_at, storms.get(lane, each.created_at))
     undelivered = _undelivered(connection, project_id, found, now)
-    return Outlook(openings, storms, undelivered, refresh_of(config))
+    return Outlook(openings, storms, undelivered)
 
 
 def _undelivered(
@@ -121,16 +120,6 @@ def _undelivered(
         for alert, name, at in known
         if name in alert.told and alert.told[name].first_at == at
     )
-
-
-def refresh_of(config: AlertConfig) -> dict[str, timedelta]:
-    """How often receivers want to hear of what is still open, where their channel says so."""
-    found = {}
-    for each in config.receivers:
-        refresh = getattr(CHANNELS[each.channel], "refresh", None)
-        if isinstance(refresh, timedelta):
-            found[each.name] = refresh
-    return found
 
 
 def set_clock(connection: Connection, project_id: int, next_at: datetime | None) -> None:

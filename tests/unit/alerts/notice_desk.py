@@ -28,14 +28,13 @@ def at(minutes: float) -> datetime:
 class NoticeDesk:
     """`fire`, `end` and `change` are the world; `look` is one plan, kept like a store would."""
 
-    def __init__(self, setup: AlertConfig, *, refresh: dict[str, timedelta] | None = None) -> None:
+    def __init__(self, setup: AlertConfig) -> None:
         self.setup = setup
         self.alerts: dict[str, Alert] = {}
         self.settled: set[str] = set()
         self.silences: list[Silence] = []
         self.undelivered: set[tuple[str, str]] = set()
         self.sent: list[tuple[datetime, Group]] = []
-        self.refresh = refresh or {}
         self.plan = Plan((), {}, frozenset())
 
     def fire(self, rule: str = "psi-high", minute: float = 0, **labels: str) -> str:
@@ -97,7 +96,7 @@ class NoticeDesk:
                 openings.setdefault(lane, []).append(moment)
             if group.event is EventType.STORM:
                 storms[lane] = moment
-        return Outlook(openings, storms, frozenset(self.undelivered), self.refresh)
+        return Outlook(openings, storms, frozenset(self.undelivered))
 
     def knows_as_open(self, key: str) -> set[str]:
         """The receivers that were told of an opening and not of its end."""

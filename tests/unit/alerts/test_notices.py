@@ -121,6 +121,16 @@ def test_receivers_that_want_no_ends_are_told_openings_only_and_nothing_stays_op
     assert desk.look(2) == ["on-call opened 1"]
 
 
+def test_what_another_alert_took_the_place_of_before_it_was_told_is_not_told() -> None:
+    desk = NoticeDesk(routed())
+    told, untold = desk.fire(column="a"), desk.fire(column="b", minute=1)
+    desk.end(untold, 1, ResolvedReason.SUPERSEDED)
+    assert desk.look(1) == ["on-call opened 1"]
+    assert untold in desk.settled
+    desk.end(told, 2, ResolvedReason.SUPERSEDED)
+    assert desk.look(2) == ["on-call resolved 1"]
+
+
 # Repeats, reminders, updates
 
 
@@ -164,19 +174,6 @@ def test_much_worse_is_told_once_to_those_who_know() -> None:
     assert desk.sent[-1][1].entries[0].change is Change.GOT_WORSE
     assert desk.look(2) == []
     assert desk.alerts[key].told["on-call"].event is ToldEvent.GOT_WORSE
-
-
-def test_a_receiver_that_forgets_is_refreshed_while_the_alert_is_open() -> None:
-    desk = NoticeDesk(routed(), refresh={"on-call": MINUTE})
-    key = desk.fire()
-    desk.change(key, acknowledged_by="ada")
-    assert desk.run([0, 0.5, 1, 1.5, 2]) == {
-        0: ["on-call opened 1"],
-        1: ["on-call updated 0"],
-        2: ["on-call updated 0"],
-    }
-    desk.end(key, 3)
-    assert desk.run([3, 4, 5]) == {3: ["on-call resolved 1"]}
 
 
 def test_messages_that_say_the_same_again_are_told_apart() -> None:
