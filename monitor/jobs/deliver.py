@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy.engine import Connection, Engine
@@ -40,16 +40,17 @@ from monitor.store.outbox import (
     wake_receiver,
 )
 from monitor.store.receivers import (
+    ReceiverState,
     disable_receiver,
     enabled_since,
-    give_up_waiting,
+    give_up_disabled,
     hold_receiver,
     receiver_states,
 )
 
 log = logging.getLogger("inferwatch.deliver")
 
-NO_RECEIVER, DISABLED = "no_receiver", "receiver_disabled"
+NO_RECEIVER = "no_receiver"
 _CLAIM_SPARE = timedelta(seconds=5)
 
 
@@ -68,13 +69,14 @@ class Sender:
 
 @dataclass(frozen=True)
 class Attempt:
-    """How one attempt went."""
+    """How one attempt went. `seen` is what was known of the receiver when it began."""
 
     outcome: str
     detail: str
     receipt: Receipt | None = None
     failure: SendFailed | None = None
-    permanent: bool = field(default=False)
+    permanent: bool = False
+    seen: ReceiverState | None = None
 
     @property
     def is_sent(self) -> bool:
@@ -82,10 +84,9 @@ class Attempt:
         return self.outcome == "sent"
 
     @property
-    def is_refused_for_good(self) -> bool:
-        """Whether the receiver asked, now or earlier, to be sent nothing any more."""
-        gone = self.failure is not None and self.failure.disable_receiver
-        return gone or self.outcome == DISABLED
+    def says_gone(self) -> bool:
+        """Whether the receiver asked to be sent nothing any more."""
+        return self.failure is not None and self.failure.disable_receiver
 
 
 def deliver(
@@ -116,9 +117,12 @@ def deliver(
 
 
 def claim_due(sender: Sender, project_id: int, room: Room) -> list[OwedDelivery]:
-    """What is due and free, claimed for this sender."""
+    """What is due and free, claimed for this sender; what can't be sent is given up first."""
+    now = sender.clock()
     with transaction(sender.engine, project_id, Role.WORKER) as connection:
-        return claim_deliveries(connection, project_id, sender.clock(), room, sender.worker)
+        if give_up_disabled(connection, project_id, now):
+            plan_now(connection, project_id)
+        return claim_deliveries(connection, project_id, now, room, sender.worker)
 
 
 def send_one(
@@ -126,14 +130,13 @@ def send_one(
 ) -> bool:
     """Try one claimed delivery and record how it went; whether it was taken."""
     began = time.monotonic()
-    began_at = sender.clock()
     attempt = _try(sender, project_id, owed, rules.config if rules else None)
     if not attempt.is_sent:
         log.warning("delivery failed delivery=%s outcome=%s", owed.key, attempt.outcome)
     while True:
         try:
             with transaction(sender.engine, project_id, Role.WORKER) as connection:
-                _record(connection, sender, project_id, owed, attempt, began_at)
+                _record(connection, sender, project_id, owed, attempt)
             return attempt.is_sent
         except DatabaseUnavailable:
             # While the claim lasts nobody else sends it, so it pays to wait for the database.
@@ -151,9 +154,6 @@ def _try(
         return Attempt(NO_RECEIVER, detail, permanent=True)
     with transaction(sender.engine, project_id, Role.WORKER) as connection:
         state = receiver_states(connection, project_id).get(owed.receiver)
-    if state is not None and state.disabled_at is not None:
-        detail = f"receiver {owed.receiver} is disabled: {state.reason}"
-        return Attempt(DISABLED, detail, permanent=True)
     try:
         channel = open_channel(receivers[owed.receiver], sender.environment)
         receipt = channel.send(
@@ -161,7 +161,9 @@ def _try(
             delivery_id=owed.key, now=sender.clock(), http=sender.http,
         )  # fmt: skip
     except SendFailed as error:
-        return Attempt(error.reason.value, str(error), failure=error, permanent=error.permanent)
+        return Attempt(
+            error.reason.value, str(error), failure=error, permanent=error.permanent, seen=state
+        )
     except Exception as error:
         # One message that a channel can't make must not keep the others back.
         log.exception("channel broke delivery=%s receiver=%s", owed.key, owed.receiver)
@@ -171,18 +173,11 @@ def _try(
 
 
 def _record(
-    connection: Connection,
-    sender: Sender,
-    project_id: int,
-    owed: OwedDelivery,
-    attempt: Attempt,
-    began_at: datetime,
+    connection: Connection, sender: Sender, project_id: int, owed: OwedDelivery, attempt: Attempt
 ) -> None:
     """Write down how it went, and what follows for the receiver and for those who wait."""
     now = sender.clock()
-    if attempt.is_refused_for_good and enabled_since(
-        connection, project_id, owed.receiver, began_at
-    ):
+    if attempt.says_gone and enabled_since(connection, project_id, owed.receiver, attempt.seen):
         # It asked for nothing more, but a person has enabled it since: that is the newer word.
         attempt = Attempt(attempt.outcome, attempt.detail)
     next_due = None if attempt.is_sent or attempt.permanent else _next(owed, now, attempt, sender)
@@ -197,8 +192,6 @@ def _record(
             take_answer(connection, project_id, owed.key, answer, owed.receiver, now)
     elif attempt.failure is not None:
         _obey(connection, project_id, owed, attempt.failure, now, next_due)
-    elif attempt.outcome == DISABLED and attempt.permanent:
-        give_up_waiting(connection, project_id, owed.receiver, now)
     if not held or attempt.is_sent:
         return
     if next_due is not None:
@@ -218,7 +211,7 @@ def _obey(
     """What the receiver asked for holds for all its messages."""
     if failure.disable_receiver:
         disable_receiver(connection, project_id, owed.receiver, failure.detail, now)
-        give_up_waiting(connection, project_id, owed.receiver, now)
+        give_up_disabled(connection, project_id, now)
     elif failure.retry_after is not None:
         hold_receiver(connection, project_id, owed.receiver, now + failure.retry_after, now)
     elif failure.reason is SendFailure.RATE_LIMITED and next_due is not None:

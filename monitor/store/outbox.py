@@ -48,6 +48,7 @@ _HEADS = sa.text(
         on known.project_id = :project and known.receiver = heads.receiver
       where heads.due_at <= :now and (lease_until is null or lease_until <= :now)
         and (known.not_before is null or known.not_before <= :now)
+        and known.disabled_at is null
     )
     select id, receiver from numbered
     where place <= coalesce((cast(:room as jsonb) ->> receiver)::int, :usual_room)
@@ -93,7 +94,7 @@ def claim_deliveries(
     """Take deliveries that are due and that nobody else is sending; commit before sending.
 
     Of each group at a receiver only the oldest, so that an end never overtakes its beginning. A
-    receiver that asked for a wait is left alone until it is over.
+    receiver that asked for a wait is left alone until it is over, a disabled one altogether.
     """
     if room.total <= 0:
         return []

@@ -84,10 +84,12 @@ def enable_receiver(
     return since
 
 
-def enabled_since(connection: Connection, project_id: int, receiver: str, moment: datetime) -> bool:
-    """Whether a person enabled it at or after this moment, and it is enabled still.
+def enabled_since(
+    connection: Connection, project_id: int, receiver: str, seen: ReceiverState | None
+) -> bool:
+    """Whether a person enabled it after it was as `seen`, and it is enabled still.
 
-    Its row stays locked, so that what follows from the answer can't cross with a person's deed.
+    Its row stays locked, so that what follows from an answer can't cross with a person's deed.
     """
     row = receiver_state.c
     found = connection.execute(
@@ -97,21 +99,30 @@ def enabled_since(connection: Connection, project_id: int, receiver: str, moment
     ).one_or_none()
     if found is None or found.disabled_at is not None or found.changed_by == WORKER:
         return False
-    return bool(found.changed_at >= moment)
+    return seen is None or found.changed_at != seen.changed_at
 
 
-def give_up_waiting(
-    connection: Connection, project_id: int, receiver: str, now: datetime
-) -> list[int]:
-    """What waits for a receiver and can't reach it becomes dead letters; their numbers.
+def give_up_disabled(connection: Connection, project_id: int, now: datetime) -> list[int]:
+    """What waits for disabled receivers becomes dead letters; their numbers.
 
-    What is being sent at this moment is left to its sender.
+    What is being sent at this moment is left to its sender. The rows of the receivers stay locked:
+    who enables one meanwhile comes before or after this, never between.
     """
+    known = receiver_state.c
+    disabled = list(
+        connection.scalars(
+            sa.select(known.receiver)
+            .where(known.project_id == project_id, known.disabled_at.is_not(None))
+            .with_for_update()
+        )
+    )
+    if not disabled:
+        return []
     row = delivery.c
     free = sa.or_(row.lease_until.is_(None), row.lease_until <= now)
     done = connection.execute(
         sa.update(delivery)
-        .where(row.project_id == project_id, row.receiver == receiver, row.state == "waiting")
+        .where(row.project_id == project_id, row.receiver.in_(disabled), row.state == "waiting")
         .where(free)
         .values(state="dead", finished_at=now, lease_until=None, leased_by=None)
         .returning(row.id)

@@ -35,7 +35,7 @@ from monitor.store.outbox import (
     renew_leases,
     undelivered_pages,
 )
-from monitor.store.receivers import enable_receiver, receiver_states
+from monitor.store.receivers import disable_receiver, enable_receiver, receiver_states
 from tests.factories import START, rows_of
 from tests.unit.alerts.receiver import LocalReceiver, answer_with, listening
 
@@ -209,16 +209,29 @@ def test_a_receiver_that_says_gone_gets_nothing_until_it_is_enabled_and_the_fall
 def test_who_enables_a_receiver_while_it_still_says_gone_is_not_overruled(
     office: Office, engine: Engine
 ) -> None:
-    office.receivers["first"].answer = answer_with(410)
+    def enable() -> None:
+        with transaction(engine, 1, Role.WORKER) as connection:
+            since = enable_receiver(connection, 1, "first", "ada", office.now)
+            if since is not None:
+                send_missed_again(connection, 1, "first", since, office.now)
+
+    def gone_and_enabled_meanwhile(handler: Any) -> None:
+        with transaction(engine, 1, Role.WORKER) as connection:
+            disable_receiver(connection, 1, "first", "another worker heard it", office.now)
+        office.now += SECOND
+        enable()
+        answer_with(410)(handler)
+
+    office.receivers["first"].answer = gone_and_enabled_meanwhile
     office.owe("a")
     office.send()
-    office.now += MINUTE
+    assert office.states() == {"a": "waiting"}
     with transaction(engine, 1, Role.WORKER) as connection:
-        since = enable_receiver(connection, 1, "first", "ada", office.now)
-        assert since is not None
-        send_missed_again(connection, 1, "first", since, office.now)
-    office.send()  # its 410 came after the deed began: the deed holds, the message waits
-    assert office.states()["a"] == "waiting"
+        assert receiver_states(connection, 1)["first"].disabled_at is None
+    office.receivers["first"].answer = answer_with(410)
+    office.send(after=MINUTE)  # it says so again: now it holds
+    assert office.states()["a"] == "dead"
+    enable()
     office.receivers["first"].answer = answer_with(200)
     office.send(after=MINUTE)
     assert office.states()["a"] == "sent"
