@@ -75,6 +75,8 @@ def step(
     """
     work = _Step(config, alerts, require_utc("now", now), Seen(history))
     rules = [each for each in config.rules if judging is None or each.name in judging]
+    # Rules that supersede others first: what they take over does not open for a moment.
+    rules.sort(key=lambda rule: not rule.supersedes)
     ordered = sorted(readings, key=lambda each: each.at)
     for _, together in groupby(ordered, key=lambda each: each.at):
         work.judge_together(rules, list(together))
