@@ -12,7 +12,7 @@ from dashboards.alert_forms import draw_end_of_silence, draw_outcome_form
 from dashboards.frame import Frame
 from monitor.reports.alert_detail import AlertDetail, StoredAction
 from monitor.reports.alerts import Finding
-from monitor.reports.rehearsed import rules_tried
+from monitor.reports.responses import rehearsals_told
 
 EVENTS = {"opened": "told of it", "got_worse": "told that it got worse", "ended": "told of its end"}
 SENDS_SHOWN = 20
@@ -130,10 +130,12 @@ def _draw_times(frame: Frame, one: StoredAction) -> None:
 
 def draw_rehearsal(frame: Frame, rule_name: str) -> None:
     """Whether the rule's whole chain was ever tried."""
-    known = {each.rule: each for each in frame.ask(rules_tried)}.get(rule_name)
-    if known is None:
+    known = frame.ask(rehearsals_told)
+    said = known.words.get(rule_name)
+    if said is None:
         return
-    icon = ":material/check:" if known.passed else ":material/warning:"
-    st.caption(f"{icon} Rule {words.code(rule_name)}: {words.escape(known.text)}.")
-    if not known.passed:
+    untried = rule_name in known.untried
+    icon = ":material/warning:" if untried else ":material/check:"
+    st.caption(f"{icon} Rule {words.code(rule_name)}: {words.escape(said)}.")
+    if untried:
         st.code(f"inferwatch respond rehearse {rule_name}", language=None, wrap_lines=True)

@@ -8,8 +8,7 @@ from dashboards import words
 from dashboards.alert_forms import draw_end_of_silence
 from dashboards.alert_told import silence_line
 from dashboards.frame import Frame
-from monitor.reports.rehearsed import rules_tried
-from monitor.reports.responses import response_status
+from monitor.reports.responses import rehearsals_told, response_status
 from monitor.reports.silences import silence_lines
 
 SHOWN = 20
@@ -28,7 +27,7 @@ def draw_in_force(frame: Frame) -> None:
             icon=":material/front_hand:",
         )
     _draw_silences(frame)
-    untried = [each.rule for each in frame.ask(rules_tried) if not each.passed]
+    untried = sorted(frame.ask(rehearsals_told).untried)
     if untried:
         named = ", ".join(words.code(each) for each in untried[:5])
         more = f" and {words.whole(len(untried) - 5)} more" if len(untried) > 5 else ""

@@ -10,6 +10,7 @@ import typer
 
 from alerts.errors import AlertConfigError
 from monitor.cli import alert_deeds, alert_routes
+from monitor.cli.alert_told import told_facts, told_lines
 from monitor.cli.alert_trial import try_rule
 from monitor.cli.common import (
     AsJson,
@@ -152,6 +153,7 @@ def show(number: Number, project: KnownProject = "default", as_json: AsJson = Fa
         events = [vars(each) for each in detail.timeline]
         told: dict[str, Any] = {"rehearsal": words, "labels": dict(detail.finding.labels)}
         told |= {"evidence": _evidence(detail.finding), "history": events}
+        told |= told_facts(detail)
         print_json({**_facts(detail.finding), **told})
     else:
         for line in _lines(detail, words):
@@ -256,7 +258,7 @@ def _lines(detail: AlertDetail, rehearsal: str | None) -> list[str]:
         for name, value in facts.items()
         if name != "what" and value not in (None, "", [])
     ]
-    lines += ["", "History:"]
+    lines += [*told_lines(detail), "", "History:"]
     for event in detail.timeline:
         words = [plain(event.at), event.what, f"by {event.by}" if event.by else "", event.comment]
         lines.append("  " + "  ".join(plain(word) for word in words if word))

@@ -47,10 +47,7 @@ def alert_json(found: Finding, public_url: str) -> dict[str, Any]:
         "archived_by": found.archived_by,
         "labels": dict(found.labels),
         "measurement": _measurement(found),
-        "told": [
-            {"receiver": name, "event": told.event.value, "at": told.at, "times": told.times}
-            for name, told in sorted(found.told.items())
-        ],
+        "told": told_json(found),
         "silences": [each.id for each in found.silences],
         "link": alert_link(public_url, found.fingerprint),
     }
@@ -65,6 +62,14 @@ def detail_json(detail: AlertDetail, public_url: str) -> dict[str, Any]:
         "deliveries": [send_json(each) for each in detail.sends],
         "actions": [action_json(each) for each in detail.actions],
     }
+
+
+def told_json(found: Finding) -> list[dict[str, Any]]:
+    """What each receiver was last told of this episode."""
+    return [
+        {"receiver": name, "event": told.event.value, "at": told.at, "times": told.times}
+        for name, told in sorted(found.told.items())
+    ]
 
 
 def send_json(one: SendLine) -> dict[str, Any]:

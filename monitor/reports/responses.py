@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy.engine import Engine
 
 from alerts.actions import ActionState
+from alerts.errors import AlertConfigError
 from alerts.rehearsal import Rehearsed
 from alerts.responses import MOVES_TRAFFIC
 from monitor.reports.database import reading
@@ -80,8 +81,14 @@ class RehearsalWords:
 
 
 def rehearsals_told(engine: Engine, project_id: int) -> RehearsalWords:
-    """For lists of alerts: a rule is to be tried while no rehearsal of it passed as it is now."""
-    known = rule_rehearsals_now(engine, project_id)
+    """For lists of alerts: a rule is to be tried while no rehearsal of it passed as it is now.
+
+    Nothing is known of rules that this program can't read.
+    """
+    try:
+        known = rule_rehearsals_now(engine, project_id)
+    except AlertConfigError:
+        known = ()
     return RehearsalWords(
         {each.rule: rehearsal_words(each) for each in known},
         frozenset(each.rule for each in known if each.standing is not Rehearsed.PASSED),

@@ -82,6 +82,19 @@ def test_an_alert_is_archived_and_taken_back(alerted: Run) -> None:
     assert (again.code, "not archived" in again.err) == (2, True)
 
 
+def test_an_alert_is_shown_with_who_was_told_and_what_was_asked(alerted: Run) -> None:
+    assert alerted("respond", "run", 1, "--by", "ada").code == 0
+    shown = alerted("alerts", "show", 1).out
+    told = shown.partition("Who was told:")[2]
+    assert "on-call was told of it" in told
+    assert "1 messages wait to be sent" in told
+    assert "action 1, investigate: requested, asked for by ada" in told.partition("Actions:")[2]
+    body = json.loads(alerted("alerts", "show", 1, "--json").out)
+    assert [(each["receiver"], each["event"]) for each in body["told"]] == [("on-call", "opened")]
+    assert [each["state"] for each in body["deliveries"]] == ["waiting"]
+    assert [each["requested_by"] for each in body["actions"]] == ["ada"]
+
+
 def test_a_retired_model_ends_its_alerts_for_that_reason(alerted: Run, engine: Engine) -> None:
     with transaction(engine, 1, Role.OWNER) as connection:
         name = connection.scalar(model.select().with_only_columns(model.c.name))
