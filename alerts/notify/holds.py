@@ -101,9 +101,11 @@ class Clock:
         text = ", ".join(muted)
         kind = HoldKind.MUTED
         if not muted:
-            if not active or any(self._is_inside(name) for name in active):
+            # Names that the rules in force do not have any more keep nothing back.
+            asked = [name for name in active if name in self._times]
+            if not asked or any(self._is_inside(name) for name in asked):
                 return None
-            kind, text = HoldKind.INACTIVE, ", ".join(active)
+            kind, text = HoldKind.INACTIVE, ", ".join(asked)
         until = min(self._times[name].changes_after(self._now) for name in known)
         words = "mute time" if kind is HoldKind.MUTED else "outside of active time"
         return Hold(kind, f"{words} {text}, looked at again {moment_text(until)}", until)

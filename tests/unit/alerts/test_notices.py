@@ -445,6 +445,25 @@ def test_ends_for_receivers_that_are_gone_do_not_keep_an_alert_unsettled() -> No
     assert key in desk.settled
 
 
+def test_times_that_are_gone_keep_nothing_back() -> None:
+    desk = NoticeDesk(config_of([rule(active_times=("gone",), mute_times=("gone", "too"))]))
+    desk.fire()
+    assert desk.look(0) == ["on-call opened 1"]
+
+
+def test_an_owner_that_is_gone_leaves_the_fallback_and_without_one_nothing_breaks() -> None:
+    for fallback, told in (("on-call", ["on-call opened 1"]), (None, [])):
+        delivery = DeliveryPolicy(fallback=fallback)
+        desk = NoticeDesk(
+            config_of([rule(owner="gone", severity=Severity.PAGE)], delivery=delivery)
+        )
+        key = desk.fire()
+        assert desk.look(0) == told
+        desk.end(key, 1)
+        desk.look(1)
+        assert key in desk.settled
+
+
 @pytest.mark.parametrize("minute", [0, 5])
 def test_parts_of_other_rules_are_never_told(minute: float) -> None:
     desk = NoticeDesk(config_of([rule(component=True)]))
