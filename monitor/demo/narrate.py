@@ -150,6 +150,13 @@ def _incidents(told: IncidentTotals) -> Iterator[str]:
         yield f"  {one.opened:%Y-%m-%d %H:%M} UTC {', '.join(one.columns)}{who}. {one.sentence}"
 
 
+_WHEN = {
+    "before": "before the order",
+    "reduced": "while it held",
+    "restored": "after it ran out",
+}
+
+
 def _responses(told: ResponsesTold) -> Iterator[str]:
     if not told.orders:
         yield "No response was asked for: no alert called for one."
@@ -158,7 +165,7 @@ def _responses(told: ResponsesTold) -> Iterator[str]:
     for one in told.orders:
         yield f"  {one.at:%Y-%m-%d %H:%M} UTC {_order(one)}"
     shares = [
-        f"{one.percent:.1f}% of {one.requests:,} requests {one.when}"
+        f"{one.percent:.1f}% of {one.requests:,} requests {_WHEN[one.when]}"
         f" ({one.start:%Y-%m-%d %H:%M} to {one.end:%Y-%m-%d %H:%M} UTC)"
         for one in told.shares
         if one.percent is not None

@@ -151,8 +151,8 @@ def test_responses_and_the_shares_they_moved_are_told_and_written() -> None:
         "2013-09-02 05:00 UTC action 2, move-traffic of amber to 1 %, returned: amber 1.0 %",
         "action 3 gives back what action 2 took, done.",
         "action 4, move-traffic of amber to 1 %, refused: cools down until 2014-03-01.",
-        "amber answered 33.3% of 900 requests before",
-        "1.1% of 1,000 requests reduced (2013-09-02 05:00 to 2013-09-18 05:00 UTC).",
+        "amber answered 33.3% of 900 requests before the order",
+        "1.1% of 1,000 requests while it held (2013-09-02 05:00 to 2013-09-18 05:00 UTC).",
     ):
         assert words in text
     written = json.loads(found.to_text())["responses"]
