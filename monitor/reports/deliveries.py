@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.engine import Connection, Engine
 
 from alerts.config import AlertConfig
@@ -176,7 +177,7 @@ def _last_failures(connection: Connection, project_id: int) -> dict[str, Attempt
         sa.select(sent.receiver, tried.attempt, tried.at, tried.outcome, tried.detail)
         .join_from(delivery_attempt, delivery, tried.delivery_id == sent.id)
         .where(tried.project_id == project_id, tried.outcome != "sent")
-        .distinct(sent.receiver)
+        .ext(distinct_on(sent.receiver))
         .order_by(sent.receiver, tried.id.desc())
     )
     return {each[0]: AttemptRow(*each[1:]) for each in connection.execute(query)}
@@ -189,7 +190,7 @@ def _last_attempts(
     query = (
         sa.select(row.delivery_id, row.attempt, row.at, row.outcome, row.detail)
         .where(row.project_id == project_id, row.delivery_id.in_(numbers))
-        .distinct(row.delivery_id)
+        .ext(distinct_on(row.delivery_id))
         .order_by(row.delivery_id, row.id.desc())
     )
     return {each[0]: AttemptRow(*each[1:]) for each in connection.execute(query)}
