@@ -128,6 +128,7 @@ def upgrade() -> None:
     op.add_column('delivery', sa.Column('leased_by', sa.Text(), nullable=True))
     op.add_column('delivery', sa.Column('resent_at', sa.DateTime(timezone=True), nullable=True))
     op.add_column('delivery', sa.Column('fallback_key', sa.Text(), nullable=True))
+    op.create_index('ix_delivery_created', 'delivery', ['project_id', 'created_at'], unique=False)
     op.create_index('ix_delivery_order', 'delivery', ['project_id', 'receiver', 'group_key', 'id'], unique=False, postgresql_where=sa.text("state = 'waiting'"))
     op.create_index('ix_delivery_untold', 'delivery', ['project_id', 'receiver', 'id'], unique=False, postgresql_where=sa.text("state = 'dead' and fallback_key is null"))
     op.create_index('ix_delivery_attempt_delivery', 'delivery_attempt', ['project_id', 'delivery_id', 'id'], unique=False)

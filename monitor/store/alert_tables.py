@@ -110,6 +110,7 @@ delivery = Table(
     Index(
         "ix_delivery_waiting", "project_id", "due_at", postgresql_where=text("state = 'waiting'")
     ),
+    Index("ix_delivery_created", "project_id", "created_at"),
     Index(
         "ix_delivery_order",
         *("project_id", "receiver", "group_key", "id"),
