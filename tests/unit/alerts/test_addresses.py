@@ -19,7 +19,7 @@ from alerts.lifecycle import step
 from alerts.messages import Message, render
 
 from .factories import NOW, config, groups_of, reading
-from .receiver import LocalReceiver, listening
+from .receiver import LocalReceiver, answer_with, listening
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 
@@ -56,6 +56,18 @@ HOSTS = [
     "255.255.255.255",
     "168.63.129.16",
     "0.0.0.0",
+    "0x7f.0x0.0x0.0x1",
+    "127.0.1",
+    "0x0",
+    "LOCALHOST",
+    "[::ffff:7f00:1]",
+    "[0:0:0:0:0:ffff:127.0.0.1]",
+    "[::ffff:0:127.0.0.1]",
+    "[2002:a9fe:a9fe::]",
+    "[5f00::1]",
+    "[3fff::1]",
+    "[2001:db8::1]",
+    "[100::1]",
 ]
 ALWAYS_REFUSED = [
     "169.254.169.254",
@@ -102,6 +114,18 @@ def test_no_spelling_of_an_inner_address_is_reached(
         failed = attempt(f"http://{host}:{port}/hook", message, http)
     assert failed.reason is SendFailure.ADDRESS_REFUSED
     assert failed.permanent
+    assert trap.received == []
+
+
+@pytest.mark.parametrize("host", ["0177.0.0.1", "127.0.0.09", "①②⑦.⓪.⓪.①", "localhost.", "[::1"])
+def test_spellings_that_are_no_addresses_to_us_reach_nothing_either(
+    host: str, message: Message, trap: LocalReceiver
+) -> None:
+    port = urlsplit(trap.url).port
+    with Outbound(timeout=2.0) as http:
+        failed = attempt(f"http://{host}:{port}/hook", message, http)
+    refused = (SendFailure.NOT_CONFIGURED, SendFailure.UNRESOLVABLE, SendFailure.ADDRESS_REFUSED)
+    assert failed.reason in refused
     assert trap.received == []
 
 
@@ -184,3 +208,74 @@ def test_private_addresses_open_by_permission_and_the_refusal_names_it(address: 
     parsed = ipaddress.ip_address(address)
     assert refusal(parsed, private_allowed=True) is None
     assert "private_addresses_allowed" in str(refusal(parsed, private_allowed=False))
+
+
+PRIVATE_VECTORS = [
+    *("127.0.0.1", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.0.1", "100.64.0.1"),
+    *("100.127.255.255", "::1", "fc00::1", "fdff::1", "fec0::1", "::127.0.0.1", "::ffff:10.0.0.1"),
+    *("64:ff9b::7f00:1", "64:ff9b::a00:1", "2002:7f00:1::", "2002:c0a8:1::", "::ffff:0:7f00:1"),
+]
+FORBIDDEN_VECTORS = [
+    *("0.0.0.0", "0.1.2.3", "169.254.0.1", "169.254.169.254", "168.63.129.16", "100.100.100.200"),
+    *("192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "198.18.0.1", "198.51.100.1"),
+    *("203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"),
+    *("::", "64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1", "3fff::1", "5f00::1"),
+    *("fd00:ec2::254", "fd20:ce::254", "fe80::1", "ff02::1", "::ffff:169.254.169.254"),
+    *("64:ff9b::e000:1", "2002:a9fe:a9fe::", "2002:e000:1::"),
+]
+
+
+@pytest.mark.parametrize("address", PRIVATE_VECTORS)
+def test_private_addresses_in_every_form_need_the_permission(address: str) -> None:
+    parsed = ipaddress.ip_address(address)
+    assert refusal(parsed, private_allowed=False) is not None
+    assert refusal(parsed, private_allowed=True) is None
+
+
+@pytest.mark.parametrize("address", FORBIDDEN_VECTORS)
+def test_special_addresses_in_every_form_are_never_met(address: str) -> None:
+    parsed = ipaddress.ip_address(address)
+    assert refusal(parsed, private_allowed=False) is not None
+    assert refusal(parsed, private_allowed=True) is not None
+
+
+def test_a_redirect_to_the_inside_is_not_followed(message: Message, trap: LocalReceiver) -> None:
+    with listening() as outside, Outbound(timeout=2.0) as http:
+        for status in (301, 302, 303, 307, 308):
+            outside.answer = answer_with(status, location=trap.url)
+            failed = attempt(outside.url, message, http, private=True)
+            assert failed.reason is SendFailure.REDIRECTED
+    assert len(outside.received) == 5
+    assert trap.received == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "gopher://127.0.0.1/",
+        "unix:///run/docker.sock",
+        "http+unix://%2Frun%2Fdocker.sock/",
+        "//example.org/",
+        "example.org",
+        "http://user@example.org/",
+        "http://user:hunter2@example.org/",
+        "http://good.example@127.0.0.1/",
+        "http:///path",
+    ],
+)
+def test_only_plain_http_addresses_are_taken(url: str, message: Message) -> None:
+    with Outbound(timeout=2.0) as http:
+        failed = attempt(url, message, http, private=True)
+    assert failed.reason is SendFailure.NOT_CONFIGURED
+    assert "hunter2" not in str(failed)
+
+
+def test_an_address_with_a_zone_is_judged_without_it(message: Message) -> None:
+    def zoned(host: str, port: int) -> list[str]:
+        return ["fe80::1%lo"]
+
+    with Outbound(timeout=2.0, resolver=zoned) as http:
+        failed = attempt("http://example.org/", message, http, private=True)
+    assert failed.reason is SendFailure.ADDRESS_REFUSED
