@@ -32,7 +32,13 @@ from monitor.store.silences import WantedSilence, add_silence, end_silence
 def silences_router(desk: AlertDesk) -> APIRouter:
     """All calls about silences that are not about one alert."""
     router = APIRouter(prefix="/v1/silences", tags=["silences"], dependencies=[BEARER])
+    _add_list(router, desk)
+    _add_make(router, desk)
+    _add_end(router, desk)
+    return router
 
+
+def _add_list(router: APIRouter, desk: AlertDesk) -> None:
     @router.get(
         "",
         summary="List silences",
@@ -52,6 +58,8 @@ def silences_router(desk: AlertDesk) -> APIRouter:
 
         return json_answer(await guarded(answer(), "silences"))
 
+
+def _add_make(router: APIRouter, desk: AlertDesk) -> None:
     @router.post(
         "",
         summary="Keep alerts quiet for a while",
@@ -76,6 +84,8 @@ def silences_router(desk: AlertDesk) -> APIRouter:
 
         return json_answer(await guarded(answer(), "silences"))
 
+
+def _add_end(router: APIRouter, desk: AlertDesk) -> None:
     @router.post(
         "/{number}/end",
         summary="End a silence",
@@ -93,8 +103,6 @@ def silences_router(desk: AlertDesk) -> APIRouter:
             return encode(silence_json(ended))
 
         return json_answer(await guarded(answer(), "silences"))
-
-    return router
 
 
 def add_silence_call(router: APIRouter, desk: AlertDesk) -> None:
