@@ -7,7 +7,6 @@ that arrived. The router's own settings are not asked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 
 import sqlalchemy as sa
@@ -58,22 +57,23 @@ def _shares(
     back: StoredAction | None,
     replayed: Window,
 ) -> tuple[ShareTold, ...]:
-    """From the first hour with a request of the deployments on, up to the end of the replay."""
-    numbers = first.deployments
-    began = connection.scalar(
-        sa.select(sa.func.min(profile.c.window_start)).where(
-            *_live_hours(project_id, model_id, replayed), profile.c.deployment_id.in_(numbers)
-        )
-    )
+    """From the first hour with a request of the deployments on, up to the last with any request."""
+    numbers, start = first.deployments, profile.c.window_start
+    hours = _live_hours(project_id, model_id, replayed)
+    mine = profile.c.deployment_id.in_(numbers)
+    began, newest = connection.execute(
+        sa.select(sa.func.min(start).filter(mine), sa.func.max(start)).where(*hours)
+    ).one()
     if began is None:
         raise AssertionError("an action names deployments that answered requests")
-    edges = [began, first.requested_at, replayed.end]
-    if back is not None:
-        edges.insert(2, back.requested_at)
-    spans = [Window(start, end) for start, end in pairwise(edges)]
+    edges = [began, first.requested_at, *(() if back is None else (back.requested_at,))]
+    last = newest + Grain.HOUR.length
+    edges.append(last if last > edges[-1] else replayed.end)
+    named = zip((BEFORE, REDUCED, RESTORED), pairwise(edges), strict=False)
     return tuple(
-        _share(connection, project_id, model_id, name, span, numbers)
-        for name, span in zip((BEFORE, REDUCED, RESTORED), spans, strict=False)
+        _share(connection, project_id, model_id, name, Window(begin, end), numbers)
+        for name, (begin, end) in named
+        if begin < end  # an order that runs out at the very end of the replay restores nothing
     )
 
 
@@ -90,12 +90,9 @@ def _share(
         sa.select(
             sa.func.coalesce(sa.func.sum(profile.c.n), 0),
             sa.func.coalesce(sa.func.sum(profile.c.n).filter(mine), 0),
-            sa.func.max(profile.c.window_start),
         ).where(*_live_hours(project_id, model_id, span))
     ).one()
-    newest: datetime | None = row[2]
-    end = span.end if newest is None else min(span.end, newest + Grain.HOUR.length)
-    return ShareTold(name, span.start, end, int(row[0]), int(row[1]))
+    return ShareTold(name, span.start, span.end, int(row[0]), int(row[1]))
 
 
 def _live_hours(project_id: int, model_id: int, span: Window) -> tuple[sa.ColumnElement[bool], ...]:
