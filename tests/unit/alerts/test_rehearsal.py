@@ -50,7 +50,7 @@ GIVEN = {"project": "air", "model": "delay"}
         {"condition": BURN, "hold": 3},
         {"condition": replace(BURN, counts_good=True)},
     ],
-    ids=str,
+    ids=lambda parts: "-".join((type(parts["condition"]).__name__, *sorted(parts)[1:])),
 )
 def test_every_kind_of_rule_fires_in_a_drill(parts: dict[str, Any]) -> None:
     tried = rule(**parts)
