@@ -2,112 +2,29 @@
 
 from __future__ import annotations
 
-import base64
-import random
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy.engine import Engine
 
-from alerts.channels.outbound import Outbound
-from alerts.groups import EventType
-from alerts.messages import Message
 from alerts.model import Severity
-from monitor.jobs.courier import Courier
-from monitor.jobs.dead_man import DeadMan
-from monitor.jobs.deliver import Sender, deliver
 from monitor.store.dead_letters import send_again, send_missed_again
 from monitor.store.engine import Role, transaction
-from monitor.store.hand_over import apply_alert_rules
-from monitor.store.notices import set_clock
 from monitor.store.outbox import (
     LEASE,
     Room,
     claim_deliveries,
     next_undelivered_at,
-    owe,
     record_attempt,
     renew_leases,
     undelivered_pages,
 )
 from monitor.store.receivers import disable_receiver, enable_receiver, receiver_states
 from tests.factories import START, rows_of
-from tests.unit.alerts.receiver import LocalReceiver, answer_with, listening
+from tests.integration.jobs.delivery_office import MINUTE, SECOND, Office, office
+from tests.unit.alerts.receiver import answer_with
 
-SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
-NAMES = ("first", "second", "mail")
-RULES = """
-owners:
-  - {name: team, people: [ada@example.org], receiver: first}
-receivers:
-  - {name: first, channel: webhook, url_env: FIRST, secret_env: SECRET,
-     private_addresses_allowed: true}
-  - {name: second, channel: webhook, url_env: SECOND, secret_env: SECRET,
-     private_addresses_allowed: true}
-  - {name: mail, channel: webhook, url_env: MAIL, secret_env: SECRET,
-     private_addresses_allowed: true}
-delivery:
-  fallback: mail
-  dead_mans_switch: {url_env: MAIL, every: 1m, private_addresses_allowed: true}
-rules:
-  - {name: r, when: {check: drift}, above: 0.2, severity: ticket, owner: team,
-     response: investigate}
-"""
-SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
-
-
-class Office:
-    """The three receivers, what is owed to them and the sender."""
-
-    def __init__(self, engine: Engine, found: dict[str, LocalReceiver]) -> None:
-        self.engine, self.receivers = engine, found
-        self.environment = {name.upper(): one.url for name, one in found.items()}
-        self.environment["SECRET"] = SECRET
-        self.now = START
-
-    def owe(
-        self,
-        key: str,
-        receiver: str = "first",
-        group: str = "g",
-        severity: Severity = Severity.TICKET,
-        alerts: tuple[int, ...] = (),
-    ) -> None:
-        message = Message(
-            EventType.OPENED, receiver, severity, f"title {key}", ("a line",), {"data": {"n": key}},
-            (), group,
-        )  # fmt: skip
-        with transaction(self.engine, 1, Role.WORKER) as connection:
-            owe(connection, 1, key, message, alerts, self.now)
-
-    def send(self, after: timedelta = timedelta()) -> int:
-        self.now += after
-        return deliver(self.engine, 1, self.now, self.environment, random.Random(1))
-
-    def got(self, receiver: str = "first") -> list[str]:
-        return [one.headers["webhook-id"] for one in self.receivers[receiver].received]
-
-    def states(self) -> dict[str, str]:
-        return dict(rows_of(self.engine, 1, "select delivery_key, state from delivery"))
-
-    def due(self, key: str) -> datetime:
-        query = "select due_at from delivery where delivery_key = :key"
-        found: datetime = rows_of(self.engine, 1, query, key=key)[0].due_at
-        return found
-
-
-@pytest.fixture
-def office(engine: Engine, project_id: int) -> Iterator[Office]:
-    apply_alert_rules(engine, project_id, RULES, name="rules", by="tests", now=START)
-    with transaction(engine, project_id, Role.WORKER) as connection:
-        set_clock(connection, project_id, None)  # the rules' own news are planned
-    with listening() as first, listening() as second, listening() as mail:
-        yield Office(engine, dict(zip(NAMES, (first, second, mail), strict=True)))
+__all__ = ("office",)
 
 
 def test_messages_of_a_group_follow_each_other_and_groups_do_not_wait_for_each_other(
@@ -336,95 +253,3 @@ def test_pages_that_nobody_took_are_known_after_two_minutes_or_at_once_when_give
 
     assert known(MINUTE) == ({(9, "second")}, START + 2 * MINUTE)
     assert known(2 * MINUTE) == ({(7, "first"), (8, "first"), (9, "second")}, None)
-
-
-@contextmanager
-def courier_of(office: Office, timeout: float = 5.0) -> Iterator[Courier]:
-    with Outbound(timeout=timeout) as http:
-        made = Courier(
-            Sender(
-                office.engine, office.environment, random.Random(1), lambda: office.now, "w", "",
-                http,
-            )
-        )  # fmt: skip
-        try:
-            yield made
-        finally:
-            made.close()
-
-
-def eventually(condition: Any, within: float = 10.0) -> None:
-    end = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
-def test_a_receiver_that_never_answers_holds_up_nobody_else(office: Office) -> None:
-    hanging = threading.Event()
-    office.receivers["first"].answer = lambda handler: hanging.wait(4) and None
-    for number in range(60):
-        office.owe(f"stuck{number}", group=str(number))
-        office.owe(f"free{number}", receiver="second", group=str(number))
-    with courier_of(office) as courier:
-        began = time.monotonic()
-        courier.tick([1])
-        eventually(lambda: len(office.got("second")) == 60)
-        assert time.monotonic() - began < 3.5
-        assert len(office.got("first")) <= 4
-        hanging.set()
-
-
-def test_a_long_send_keeps_its_claim(office: Office, engine: Engine) -> None:
-    from monitor.jobs import courier as module
-
-    released = threading.Event()
-    office.receivers["first"].answer = lambda handler: (
-        released.wait(8) and answer_with(200)(handler)
-    )
-    office.owe("a")
-    with pytest.MonkeyPatch.context() as patch, courier_of(office, timeout=20) as courier:
-        patch.setattr(module, "RENEW_AFTER_SECONDS", 0.0)
-        courier.tick([1])
-        eventually(lambda: len(office.got()) == 1)
-        for _ in range(3):
-            office.now += LEASE - SECOND
-            courier.tick([1])
-            with transaction(engine, 1, Role.WORKER) as connection:
-                assert claim_deliveries(connection, 1, office.now, by="other") == []
-        released.set()
-        eventually(lambda: office.states() == {"a": "sent"})
-    assert office.got() == ["a"]
-
-
-def test_the_dead_mans_switch_is_called_while_messages_go_out_and_not_otherwise(
-    office: Office, engine: Engine
-) -> None:
-    with Outbound() as http:
-        made = DeadMan(engine, office.environment, http)
-        assert made.call_due(1, START)
-        assert not made.call_due(1, START + 30 * SECOND)
-        assert made.call_due(1, START + MINUTE)
-        office.now = START + MINUTE
-        office.owe("a")
-        assert made.call_due(1, START + 2 * MINUTE)
-        assert not made.call_due(1, START + 4 * MINUTE)  # nobody sends it
-        office.send(after=3 * MINUTE)
-        assert made.call_due(1, START + 5 * MINUTE)
-    calls = [one for one in office.receivers["mail"].received if "webhook-id" not in one.headers]
-    assert len(calls) == 4
-    assert {call.body for call in calls} == {b""}
-
-
-def test_the_switch_is_not_called_while_notifications_are_not_planned(
-    office: Office, engine: Engine
-) -> None:
-    from monitor.store.alert_book import plan_now
-
-    with transaction(engine, 1, Role.WORKER) as connection:
-        plan_now(connection, 1)
-    with Outbound() as http:
-        made = DeadMan(engine, office.environment, http)
-        assert made.call_due(1, START)
-        assert made.call_due(1, START + 2 * MINUTE)
-        assert not made.call_due(1, START + 3 * MINUTE)
