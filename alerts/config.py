@@ -87,6 +87,7 @@ from alerts.responses import DefinedResponse
 from alerts.routing import ROOT, Route
 from alerts.rules import Rule
 from alerts.times import TimeInterval
+from alerts.usual_rules import usual_rules
 from alerts.yaml_source import Problems, Section, compose, did_you_mean, section
 
 
@@ -194,10 +195,11 @@ def _read_top(
         responses={each.name: each for each in responses},
         words=words,
     )
+    rules = read_rules(parts["rules"], names)
     config = AlertConfig(
         owners=tuple(owners),
         receivers=_present(receivers),
-        rules=tuple(read_rules(parts["rules"], names)),
+        rules=(*rules, *usual_rules(rules, responses)),
         route=read_route(top, RouteNames(declared["receivers"], declared["times"])),
         times=tuple(read_times(parts["times"])),
         inhibitions=tuple(read_inhibitions(parts["inhibit"])),

@@ -7,22 +7,15 @@ format itself. Only the line for notifications is markup, and escaped.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-import httpx
-
-from alerts.channels.base import Receipt
 from alerts.channels.facts import COMMAND
-from alerts.channels.http_post import open_secret_address, post, read_secret_address
-from alerts.channels.outbound import Outbound
+from alerts.channels.incoming import IncomingWebhook
 from alerts.channels.shown import Shown, ShownAlert, briefly, longest_that_fits, shown
-from alerts.config import Receiver
 from alerts.message_body import encode_body
 from alerts.messages import Message
 from alerts.text import clean
-from alerts.yaml_source import Section
 
 MAXIMUM_BLOCKS = 50
 # Slack refuses blocks of about 13,200 characters in all. It documents neither the limit nor what
@@ -34,32 +27,13 @@ _MARKUP = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 @dataclass(frozen=True)
-class Slack:
-    """The channel behind one incoming webhook; its address is the secret."""
-
-    url: httpx.URL = field(repr=False)
-    private_addresses_allowed: bool = False
+class Slack(IncomingWebhook):
+    """The channel behind one incoming webhook of Slack."""
 
     @staticmethod
-    def read_options(receiver: Section) -> Mapping[str, str | bool]:
-        """url_env or url_file, and private_addresses_allowed."""
-        return read_secret_address(receiver)
-
-    @classmethod
-    def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
-        """Read the address."""
-        url = open_secret_address(receiver, environment)
-        return cls(url, bool(receiver.options.get("private_addresses_allowed")))
-
-    def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
-        """Post the blocks. Raises SendFailed."""
-        body = encode_body(slack_body(message))
-        headers = {
-            "content-type": "application/json; charset=utf-8",
-            "x-inferwatch-delivery": delivery_id,
-        }
-        allowed = self.private_addresses_allowed
-        return post(http, self.url, body, headers, now=now, private_allowed=allowed)
+    def body_of(message: Message) -> dict[str, Any]:
+        """See `slack_body`."""
+        return slack_body(message)
 
 
 def slack_body(message: Message) -> dict[str, Any]:

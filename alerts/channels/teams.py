@@ -7,23 +7,16 @@ Markdown in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
-import httpx
-
-from alerts.channels.base import Receipt
 from alerts.channels.facts import COMMAND
-from alerts.channels.http_post import open_secret_address, post, read_secret_address
-from alerts.channels.outbound import Outbound
+from alerts.channels.incoming import IncomingWebhook
 from alerts.channels.shown import Shown, ShownAlert, briefly, longest_that_fits, shown
-from alerts.config import Receiver
 from alerts.groups import EventType
 from alerts.message_body import encode_body
 from alerts.messages import Message
 from alerts.model import Severity
-from alerts.yaml_source import Section
 
 # Teams takes 28 kB and counts two bytes a character whatever the encoding of the request.
 MAXIMUM_BYTES = 28_000
@@ -35,32 +28,13 @@ _STYLES = {Severity.PAGE: "attention", Severity.TICKET: "warning", Severity.NOTI
 
 
 @dataclass(frozen=True)
-class Teams:
-    """The channel or chat behind one workflow; its address is the secret."""
-
-    url: httpx.URL = field(repr=False)
-    private_addresses_allowed: bool = False
+class Teams(IncomingWebhook):
+    """The channel behind one workflow of Teams: a channel or a chat."""
 
     @staticmethod
-    def read_options(receiver: Section) -> Mapping[str, str | bool]:
-        """url_env or url_file, and private_addresses_allowed."""
-        return read_secret_address(receiver)
-
-    @classmethod
-    def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
-        """Read the address."""
-        url = open_secret_address(receiver, environment)
-        return cls(url, bool(receiver.options.get("private_addresses_allowed")))
-
-    def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:
-        """Post the card. Raises SendFailed."""
-        body = encode_body(teams_body(message))
-        headers = {
-            "content-type": "application/json; charset=utf-8",
-            "x-inferwatch-delivery": delivery_id,
-        }
-        allowed = self.private_addresses_allowed
-        return post(http, self.url, body, headers, now=now, private_allowed=allowed)
+    def body_of(message: Message) -> dict[str, Any]:
+        """See `teams_body`."""
+        return teams_body(message)
 
 
 def teams_body(message: Message) -> dict[str, Any]:

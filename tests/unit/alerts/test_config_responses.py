@@ -9,7 +9,7 @@ import pytest
 from alerts.channels.registry import CHANNELS
 from alerts.config import AlertConfig, read_alert_config
 from alerts.errors import AlertConfigError
-from alerts.model import ResponseAction
+from alerts.model import Labels, ResponseAction, Severity
 from alerts.responses import AutomaticAction, DefinedResponse
 from alerts.rules import Matcher
 
@@ -151,3 +151,32 @@ def test_people_do_not_get_actions() -> None:
     )
     with pytest.raises(AlertConfigError, match="actions go to programs"):
         read_alert_config(file % (MOVE.rstrip(), "move-traffic"), "alerts.yaml", CHANNELS)
+
+
+def test_an_automatic_response_in_use_brings_a_rule_on_its_outcome() -> None:
+    config = read(MOVE)
+    (made,) = [rule for rule in config.rules if rule.name == "no-outcome-of-move-traffic"]
+    labels = {
+        "check": "condition", "method": "actions_without_outcome",
+        "defined_response": "move-traffic", "model": "flight-delay",
+    }  # fmt: skip
+    assert made.matches(Labels.from_mapping(labels))
+    assert not made.matches(Labels.from_mapping({**labels, "defined_response": "other"}))
+    assert (made.owner, made.severity, made.runbook) == (
+        "flight-ml", Severity.PAGE, "docs/runbooks/move.md",
+    )  # fmt: skip
+
+
+def test_a_rule_of_the_file_on_outcomes_takes_its_place_and_unused_responses_bring_none() -> None:
+    own = """\
+  - name: outcomes
+    when: {check: condition, method: actions_without_outcome}
+    above: 0
+    severity: notice
+    owner: flight-ml
+    response: investigate
+"""
+    text = FILE % (MOVE.rstrip("\n"), "move-traffic")
+    with_own = read_alert_config(text + own, "alerts.yaml", CHANNELS)
+    assert [rule.name for rule in with_own.rules] == ["contrast", "outcomes"]
+    assert [rule.name for rule in read(MOVE, "investigate\n    runbook: x").rules] == ["contrast"]
