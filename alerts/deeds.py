@@ -77,6 +77,14 @@ def unarchive(alert: Alert, by: str, at: datetime, comment: str = "") -> Deed:
     return after, beside(after, TransitionReason.UNARCHIVED, at, by=by, comment=comment or None)
 
 
+def response_expired(alert: Alert, at: datetime) -> Deed:
+    """An automatic action has run out while the alert still fires: who knows of it is told so."""
+    _require_open(alert, "reminded of")
+    at = require_utc("at", at)
+    after = replace(alert, remind_at=at, version=alert.version + 1)
+    return after, beside(after, TransitionReason.RESPONSE_EXPIRED, at)
+
+
 def close(
     alert: Alert, reason: ResolvedReason, at: datetime, *, by: str | None = None, comment: str = ""
 ) -> Deed:

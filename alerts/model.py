@@ -84,6 +84,7 @@ class TransitionReason(StrEnum):
     SNOOZED = "snoozed"
     ARCHIVED = "archived"
     UNARCHIVED = "unarchived"
+    RESPONSE_EXPIRED = "response_expired"  # what was done about it is undone, and it still fires
     NO_DATA = "no_data"
     TOO_FEW = "too_few"
     FAILED = "failed"
@@ -279,7 +280,8 @@ class Alert:
     breaching window and `clear_since` that of the first clear one since: times of the data.
     `noticed_at` is when it was found to fire, by the clock: group waits count from there. `excess`
     is how far beyond its threshold it was when it fired or last got much worse. `told` gives what
-    each receiver was last told, by the receiver's name.
+    each receiver was last told, by the receiver's name; who was told before `remind_at` is told
+    again then.
     """
 
     fingerprint: str
@@ -308,6 +310,7 @@ class Alert:
     excess: float | None = None
     archive: Archive | None = None
     snoozed_until: datetime | None = None
+    remind_at: datetime | None = None
     told: Mapping[str, Told] = field(default_factory=dict, hash=False)
     ends: Mapping[int, End] = field(default_factory=dict, hash=False)
 

@@ -40,7 +40,7 @@ class Item:
 
     A `pair` is an episode that opened and ended before it could be told: both are told in order. A
     `hold` keeps what is new back; `may_remind` says that a repetition would be welcome, `reminded`
-    that one is due because a snooze is over.
+    why one is due now.
     """
 
     key: GroupKey
@@ -54,7 +54,7 @@ class Item:
     note: str = ""
     hold: Hold | None = None
     may_remind: bool = False
-    reminded: bool = False
+    reminded: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -152,19 +152,23 @@ class Accountant:
             yield replace(base, change=Change.ENDED, hold=timed)
         elif alert.is_firing:
             worse = to is not None and _is_worse(alert, before)
-            snooze = alert.snoozed_until
             yield replace(
                 base,
                 change=Change.GOT_WORSE if worse else Change.NONE,
                 hold=hold,
                 may_remind=to is not None and hold is None and alert.acknowledged_by is None,
-                reminded=(
-                    to is not None
-                    and hold is None
-                    and snooze is not None
-                    and before.at < snooze <= self._now
-                ),
+                reminded=self._reminder(alert, before) if to is not None and not hold else "",
             )
+
+    def _reminder(self, alert: Alert, before: Told) -> str:
+        """Why what is still open is told again now; empty: it is not."""
+        for moment, reason in (
+            (alert.remind_at, "what was done about it has run out"),
+            (alert.snoozed_until, "its snooze is over"),
+        ):
+            if moment is not None and before.at < moment <= self._now:
+                return reason
+        return ""
 
 
 def _of_untold(base: Item, to: Destination, hold: Hold | None) -> Iterator[Item]:

@@ -160,10 +160,11 @@ def _remind(
     now: datetime,
     out: Sorted,
 ) -> None:
-    """Tell again what is still open: after a snooze, or by the repeat interval."""
+    """Tell again what is still open: for a reason of its own, or by the repeat interval."""
     repeat = repeat_of([each for each in still if each.may_remind], pace)
-    if any(each.reminded for each in still):
-        out.news.append(_again(key, still, "Still open; its snooze is over."))
+    reasons = sorted({each.reminded for each in still if each.reminded})
+    if reasons:
+        out.news.append(_again(key, still, f"Still open; {' and '.join(reasons)}."))
     elif repeat is not None and last + repeat <= now:
         note = f"Still open; told again after {duration_text(repeat)}."
         out.news.append(_again(key, still, note))

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from sqlalchemy.engine import Connection, Engine
 
 from alerts.actions import ActionRequest, ActionState, Decision, Refusal
+from alerts.deeds import response_expired
 from alerts.responses import DAY, AutomaticAction, DefinedResponse
 from monitor.store.action_orders import (
     Outside,
@@ -34,7 +35,14 @@ from monitor.store.action_targets import (
     note_undelivered,
 )
 from monitor.store.actions import ASKED, StoredAction
-from monitor.store.alert_book import RulesInForce, find_alert, lock_alerts, rules_in_force
+from monitor.store.alert_book import (
+    RulesInForce,
+    find_alert,
+    lock_alerts,
+    rules_in_force,
+    save_alerts,
+    save_transitions,
+)
 from monitor.store.engine import Role, transaction
 from monitor.store.silences import silences_at
 
@@ -88,7 +96,21 @@ def _return_expired(
     for each in expired:
         within = answer_time(rules, each.response)
         ask_return(connection, project_id, each, "expiry", within, now, outside)
+        if each.alert_number is not None:
+            _remind(connection, project_id, each.alert_number, each.episode, now)
     return len(expired)
+
+
+def _remind(
+    connection: Connection, project_id: int, number: int, episode: int, now: datetime
+) -> None:
+    """The alert still fires: nobody must take the traffic that comes back for a recovery."""
+    alert, rule, version = find_alert(connection, project_id, number)
+    if not alert.is_firing or alert.episode != episode:
+        return
+    after, transition = response_expired(alert, now)
+    save_alerts(connection, project_id, [(after, rule)], version)
+    save_transitions(connection, project_id, [transition], {after.fingerprint: number})
 
 
 def answer_time(rules: RulesInForce, response: str) -> timedelta:

@@ -53,6 +53,7 @@ def alert_from_row(row: Any) -> Alert:
         excess=body.get("excess"),
         archive=_archive(body.get("archive")),
         snoozed_until=row.snoozed_until,
+        remind_at=_moment(body.get("remind_at")),
         told={name: _told(kept) for name, kept in (body.get("told") or {}).items()},
         ends={
             int(episode): End(ResolvedReason(kept["reason"]), datetime.fromisoformat(kept["at"]))
@@ -117,6 +118,7 @@ def _body(one: Alert) -> dict[str, Any]:
         "resolved_by": one.resolved_by,
         "comment": one.comment,
         "excess": one.excess,
+        "remind_at": _text(one.remind_at),
         "archive": None
         if archive is None
         else {"by": archive.by, "at": archive.at.isoformat(), "excess": archive.excess},

@@ -184,6 +184,7 @@ def test_a_response_that_only_makes_dry_runs_never_acts(scene: Scene) -> None:
 def test_the_former_state_is_asked_for_when_the_action_expires(scene: Scene) -> None:
     scene.rules(f"{IN_EARNEST}, expires_after: 14d")
     scene.measure(0.5)
+    scene.runner.notify_due()
     scene.run()
     scene.later(days=13)
     scene.run()
@@ -197,6 +198,12 @@ def test_the_former_state_is_asked_for_when_the_action_expires(scene: Scene) -> 
     assert back["parameters"] == {"to_percent": 25.0, "from_percent": 5.0}
     assert [state for state, _, _ in scene.actions()] == ["done", "returned", "done"]
     assert len(scene.router.orders) == 3
+    recorded = "select count(*) as n from alert_transition where reason = 'response_expired'"
+    assert [row.n for row in rows_of(scene.engine, 1, recorded)] == [1]
+    scene.runner.notify_due()
+    told = "select body->'lines' as lines from delivery where event_type = 'finding.updated'"
+    (reminder,) = rows_of(scene.engine, 1, told)
+    assert "what was done about it has run out" in str(reminder.lines)
 
 
 def test_stopped_actions_are_not_asked_for_and_what_waits_is_withdrawn(scene: Scene) -> None:

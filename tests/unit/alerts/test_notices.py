@@ -283,6 +283,15 @@ def test_a_snooze_that_is_over_reminds_once_though_nothing_is_new() -> None:
     assert desk.run([30, 60, 61, 90]) == {60: ["on-call updated 0"]}
 
 
+def test_who_knows_of_an_alert_is_told_once_that_what_was_done_about_it_has_run_out() -> None:
+    desk = NoticeDesk(routed())
+    key = desk.fire()
+    desk.look(0)
+    desk.change(key, remind_at=at(30))
+    assert desk.run([29, 30, 31, 90]) == {30: ["on-call updated 0"]}
+    assert desk.sent[-1][1].note == "Still open; what was done about it has run out."
+
+
 def test_an_archived_alert_is_told_of_again_when_it_is_archived_no_more() -> None:
     desk = NoticeDesk(routed())
     key = desk.fire()
