@@ -49,6 +49,7 @@ class AppriseNotice:
 
     url: str = field(repr=False)
     private_addresses_allowed: bool = False
+    passed_on: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @staticmethod
     def read_options(receiver: Section) -> Mapping[str, str | bool]:
@@ -59,7 +60,8 @@ class AppriseNotice:
     def open(cls, receiver: Receiver, environment: Mapping[str, str]) -> Self:
         """Read the url."""
         allowed = bool(receiver.options.get("private_addresses_allowed"))
-        return cls(read_secret(receiver, "url", environment), allowed)
+        passed_on = {name: environment[name] for name in _PASSED_ON if name in environment}
+        return cls(read_secret(receiver, "url", environment), allowed, passed_on)
 
     def send(self, message: Message, *, delivery_id: str, now: datetime, http: Outbound) -> Receipt:  # noqa: ARG002
         """Send a notice. Raises SendFailed, for good when the message is more than a notice."""
@@ -77,12 +79,13 @@ class AppriseNotice:
             "kind": _KINDS.get(message.event, "warning"),
             "private_allowed": self.private_addresses_allowed,
         }
-        return _judged(_run(asked, http.timeout))
+        return _judged(_run(asked, http.timeout, self.passed_on))
 
 
-def _run(asked: Mapping[str, Any], timeout: float) -> Mapping[str, Any]:
+def _run(
+    asked: Mapping[str, Any], timeout: float, passed_on: Mapping[str, str]
+) -> Mapping[str, Any]:
     """What the child says. Raises SendFailed when it says nothing in time."""
-    passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     try:
         child = subprocess.run(  # noqa: S603 - this interpreter, with our own module
             [sys.executable, "-I", "-m", _CHILD],

@@ -71,12 +71,17 @@ def gate_arrival(
     fixes the minute, taxiing included.
     """
     arrived = frame.arr_delay.notna()
-    airborne = pd.to_timedelta(frame.dep_delay + frame.air_time, unit="min")
+    airborne = _of_minutes(frame.dep_delay + frame.air_time)
     landed = (departure + airborne).where(arrived)
     zones = airports.set_index("faa").tzone.to_dict() | CARIBBEAN_ZONES
     reported = (frame.arr_time // 100) * 60 + frame.arr_time % 100
     taxi = (reported - _local_minutes(landed, frame.dest.map(zones))) % 1440
-    return landed + pd.to_timedelta(taxi, unit="min")
+    return landed + _of_minutes(taxi)
+
+
+def _of_minutes(minutes: pd.Series[float]) -> pd.Series[pd.Timedelta]:
+    """Spans of so many minutes, NaT for NaN: pandas computes with what lies in memory there."""
+    return pd.to_timedelta(minutes.fillna(0.0), unit="min").where(minutes.notna())
 
 
 def _local_minutes(moments: pd.Series[pd.Timestamp], zones: pd.Series[str]) -> pd.Series[float]:

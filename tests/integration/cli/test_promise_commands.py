@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import Engine
 
+from monitor.jobs.notify import notify
 from monitor.jobs.run import Runner
 from monitor.store.alert_book import apply_rules
 from monitor.store.engine import Role, transaction
@@ -131,6 +132,7 @@ def test_a_false_alarm_told_on_the_alert(run: Run, engine: Engine, incident: int
     newest = "select to_state, reason, by, comment from alert_transition order by id desc limit 1"
     ((state, reason, by, comment),) = rows_of(engine, 1, newest)
     assert (state, reason, by, comment) == ("resolved", "false_alarm", "ada", "a holiday")
+    assert notify(engine, 1, datetime.now(UTC), "http://pages.test") == 1
     events = [row[0] for row in rows_of(engine, 1, "select event_type from delivery order by id")]
     assert events == ["finding.opened", "finding.resolved"]
 

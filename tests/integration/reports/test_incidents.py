@@ -121,9 +121,10 @@ def test_a_false_alarm_is_told_to_who_was_told_of_it(own_database: SeededDatabas
         connection.execute(
             sa.text(
                 "update alert set body = jsonb_set(body, '{told}', jsonb_build_object('on-call',"
-                " jsonb_build_object('episode', 1, 'event', 'opened', 'at', now(), 'times', 1,"
-                " 'excess', null))) where rule = 'drift-incident'"
-            )
+                " jsonb_build_object('episode', 1, 'event', 'opened', 'at', cast(:at as text),"
+                " 'times', 1, 'excess', null))) where rule = 'drift-incident'"
+            ),
+            {"at": own_database.now.isoformat()},
         )
     number = own_database.seeded.incidents.open
     own_database.ask(judge_by_hand, number, Verdict.FALSE_ALARM, "Ada", "", own_database.now)
