@@ -183,7 +183,9 @@ def test_a_response_by_hand_needs_no_outcome(scene: Scene) -> None:
 
 def test_rules_are_known_as_never_rehearsed_passed_and_changed(scene: Scene) -> None:
     def standings() -> dict[str, Rehearsed]:
-        return {each.rule: each.standing for each in rule_rehearsals_now(scene.engine, 1)}
+        found = {each.rule: each.standing for each in rule_rehearsals_now(scene.engine, 1)}
+        assert found.pop("no-outcome-of-move-traffic") is Rehearsed.NEVER
+        return found
 
     assert set(standings().values()) == {Rehearsed.NEVER}
     drilled(scene)
@@ -196,5 +198,7 @@ def test_rules_are_known_as_never_rehearsed_passed_and_changed(scene: Scene) -> 
 
 
 def test_a_rule_that_is_not_in_force_can_not_be_rehearsed(scene: Scene) -> None:
-    with pytest.raises(UnknownSubject, match="there are: drifted, by-hand"):
+    with pytest.raises(
+        UnknownSubject, match="there are: drifted, by-hand, no-outcome-of-move-traffic"
+    ):
         drilled(scene, "drited")
