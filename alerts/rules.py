@@ -145,6 +145,10 @@ class Rule:
     response_name: str | None = None
     command: str | None = None
 
+    def command_for(self, alert: int) -> str | None:
+        """The exact command, with the number of the alert filled in."""
+        return None if self.command is None else self.command.replace("{alert}", str(alert))
+
     def matches(self, labels: Labels) -> bool:
         """Whether every matcher fits. A composite looks at other rules' alerts, at no reading."""
         if isinstance(self.condition, Composite):

@@ -22,7 +22,7 @@ from monitor.reports.rules import bounds_of
 from monitor.reports.series import make_series
 
 STANDINGS = {
-    "escalating": "It is much worse than when it was last told.",
+    "escalating": "It got much worse than it was when it was told first.",
     "regressed": "It is open again soon after it was resolved.",
 }
 ICONS = {
@@ -128,11 +128,11 @@ def draw_response(frame: Frame, detail: AlertDetail) -> None:
             f":material/build: **{words.escape(words.response(found.response))}**{named} ·"
             f" :material/group: owner {words.code(found.owner)}"
         )
-        _draw_rule(found.rule)
+        _draw_rule(found.rule, found.id)
         draw_rehearsal(frame, found.rule_name)
 
 
-def _draw_rule(rule: Rule | None) -> None:
+def _draw_rule(rule: Rule | None, alert: int) -> None:
     if rule is None:
         st.caption("The rule's text can't be read by this version; see alerts.yaml.")
         return
@@ -144,9 +144,9 @@ def _draw_rule(rule: Rule | None) -> None:
     for name, text in told:
         if text:
             st.markdown(f"**{name}:** {words.escape(text)}")
-    if rule.command:
+    if command := rule.command_for(alert):
         st.markdown("**Command:**")
-        st.code(words.clean(rule.command), language=None, wrap_lines=True)
+        st.code(words.clean(command), language=None, wrap_lines=True)
     if rule.runbook:
         st.markdown("**Runbook:**")
         st.code(words.clean(rule.runbook), language=None, wrap_lines=True)

@@ -249,6 +249,7 @@ def _lines(detail: AlertDetail, rehearsal: str | None) -> list[str]:
     found = detail.finding
     facts = {**_facts(found), **dict(found.labels), **_evidence(found)}
     rule = found.rule
+    facts["command"] = rule.command_for(found.id) if rule is not None else None
     for name in ("runbook", "impact", "precondition", "limit"):
         facts[name] = getattr(rule, name) if rule is not None else None
     facts["rehearsal"] = rehearsal

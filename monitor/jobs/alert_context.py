@@ -147,7 +147,7 @@ def command_of(entry: Entry, config: AlertConfig, number: int) -> str | None:
     """The rule's exact command, or its defined response's, with the alert's number filled in."""
     named = {each.name: each for each in config.responses}.get(entry.rule.response_name or "")
     template = entry.rule.command or (named.command if named is not None else None)
-    return None if template is None else template.replace("{alert}", str(number))
+    return replace(entry.rule, command=template).command_for(number)
 
 
 def evidence_link(alert: Alert, pages: str) -> str | None:

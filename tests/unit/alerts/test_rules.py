@@ -22,6 +22,11 @@ BELOW = Bounds(lower=0.8, recover_lower=0.9)
 OUTSIDE = Bounds(lower=-1.0, upper=1.0)
 
 
+def test_a_command_names_the_alert_it_is_for() -> None:
+    assert rule(command="respond run {alert} --by me").command_for(17) == "respond run 17 --by me"
+    assert rule().command_for(17) is None
+
+
 @pytest.mark.parametrize(
     ("bounds", "value", "firing", "verdict"),
     [
