@@ -150,7 +150,7 @@ def _show(rule: str, tried: TrialOfModel) -> None:
     rows = [_transition_row(each, tried) for each in trial.transitions]
     print_table(["window's end", "rule", "subject", "from", "to", "reason", "value"], rows)
     fired = sum(each.reason.value == "breach_held" for each in trial.transitions)
-    typer.echo(f"{fired} times an alert fired; {len(trial.messages)} messages:")
+    typer.echo(f"Alerts that fired: {fired}. Messages: {len(trial.messages)}.")
     for message in trial.messages:
         typer.echo(f"  {plain(message.at)}  {message.receiver}  {message.event}")
         for sentence in message.sentences:

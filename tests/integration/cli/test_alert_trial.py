@@ -174,7 +174,7 @@ def test_measurements_made_afterwards_count_and_it_says_so(applied: Run, engine:
     assert found["known_only_afterwards"] == len(SHARES)
     said = applied("alerts", "test", "errors", "--at", "2026-06-01T19:00Z").out
     assert f"{len(SHARES)} measurements became known only after --at" in said
-    assert "1 times an alert fired; 2 messages:" in said
+    assert "Alerts that fired: 1. Messages: 2." in said
 
 
 def test_a_burn_rate_looks_back_beyond_the_first_window(applied: Run, engine: Engine) -> None:
