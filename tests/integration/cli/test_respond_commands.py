@@ -219,7 +219,7 @@ def test_a_rehearsal_from_the_command_line(
     assert {each["rule"]: each["standing"] for each in standings} == {
         "drifted": "passed",
         "spread": "never",
-        "no-outcome-of-move-traffic": "never",
+        "no-outcome-of-train-again": "never",
     }
     assert len(rows_of(engine, 1, "select id from alert")) == 2
 
