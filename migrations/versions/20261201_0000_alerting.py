@@ -18,6 +18,7 @@ PROJECT = "project_id = nullif(current_setting('app.project', true), '')::int"
 TABLES = (
     *("notice_clock", "receiver_state", "rehearsal", "response_action", "response_switch", "silence"),
 )
+FILLED = ("alert", "delivery", "notice_clock")
 # Who was told of an alert that is open during the upgrade need not be told again.
 TOLD = """
 update alert set
@@ -143,12 +144,12 @@ def upgrade() -> None:
     op.execute("grant insert, update on silence, notice_clock, response_action to inferwatch_dashboard")
     op.execute("grant insert on response_switch to inferwatch_dashboard")
     # Without FORCE for a moment: the owner sees no project's rows otherwise.
-    for table in ("alert", "delivery"):
+    for table in FILLED:
         op.execute(f"alter table {table} no force row level security")
     op.execute(TOLD)
     op.execute(
         "insert into notice_clock (project_id, due_at)"
         " select distinct project_id, '1970-01-01 00:00:00+00'::timestamptz from alert where not settled"
     )
-    for table in ("alert", "delivery"):
+    for table in FILLED:
         op.execute(f"alter table {table} force row level security")
