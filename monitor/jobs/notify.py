@@ -20,6 +20,7 @@ from monitor.store.engine import Role, transaction
 from monitor.store.notices import (
     Unsettled,
     delivery_key,
+    hold_clock,
     is_plan_due,
     mark_told,
     outlook_of,
@@ -42,6 +43,7 @@ def notify(
         if not is_plan_due(connection, project_id, now):
             return 0
         lock_alerts(connection, project_id)
+        hold_clock(connection, project_id)
         return _plan(connection, project_id, now, Outside(public_url, api_url))
 
 

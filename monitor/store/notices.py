@@ -37,6 +37,16 @@ def is_plan_due(connection: Connection, project_id: int, now: datetime) -> bool:
     return bool(connection.scalar(query.where(notice_clock.c.due_at <= now)))
 
 
+def hold_clock(connection: Connection, project_id: int) -> None:
+    """Keep the clock until the transaction ends.
+
+    Who wants a plan meanwhile waits and gets the next one: what a plan did not see yet must not be
+    taken for planned when it sets the clock.
+    """
+    query = sa.select(notice_clock.c.due_at).where(notice_clock.c.project_id == project_id)
+    connection.execute(query.with_for_update())
+
+
 def unsettled(connection: Connection, project_id: int) -> Unsettled:
     """All alerts that are not settled, each with the rule it was judged by."""
     row = alert.c

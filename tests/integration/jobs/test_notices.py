@@ -15,10 +15,17 @@ from alerts.model import Alert, AlertState, Labels, ResolvedReason
 from alerts.rules import Matcher
 from monitor.errors import ConfigurationError, UnknownSubject
 from monitor.jobs.notify import notify
-from monitor.store.alert_book import find_alert, lock_alerts, rules_in_force, save_alerts
+from monitor.store.alert_book import (
+    find_alert,
+    lock_alerts,
+    plan_now,
+    rules_in_force,
+    save_alerts,
+)
 from monitor.store.engine import Role, transaction
 from monitor.store.explained import explain_alert
 from monitor.store.hand_over import acknowledge_alert, apply_alert_rules, resolve_alert
+from monitor.store.notices import hold_clock, is_plan_due, set_clock
 from monitor.store.silences import WantedSilence, add_silence, end_silence
 from tests.factories import rows_of
 
@@ -262,3 +269,26 @@ def test_ten_thousand_alerts_are_three_pages(ruled: Engine) -> None:
     with transaction(ruled, 1, Role.WORKER) as connection:
         number = rows_of(ruled, 1, "select min(id) as n from alert")[0].n
         assert find_alert(connection, 1, number)[0].told["on-call"].group == (("model", "m0"),)
+
+
+def test_a_plan_that_is_wanted_while_one_is_made_is_not_taken_for_made(ruled: Engine) -> None:
+    """A page is given up while a plan runs that did not see it: the next plan must come at once."""
+    fire(ruled, ["age"])
+    wanted = threading.Event()
+
+    def want() -> None:
+        with transaction(ruled, 1, Role.WORKER) as connection:
+            plan_now(connection, 1)
+        wanted.set()
+
+    other = threading.Thread(target=want)
+    with transaction(ruled, 1, Role.WORKER) as connection:
+        lock_alerts(connection, 1)
+        hold_clock(connection, 1)
+        other.start()
+        assert not wanted.wait(0.5)
+        set_clock(connection, 1, None)
+    other.join(10)
+    assert wanted.is_set()
+    with transaction(ruled, 1, Role.WORKER) as connection:
+        assert is_plan_due(connection, 1, NOW)
