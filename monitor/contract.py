@@ -23,6 +23,7 @@ from monitor.contract_quality import (
     objective_problems,
     signal_problems,
 )
+from monitor.fields import standard_field
 from monitor.holiday_days import is_known_country
 
 RESERVED_NAMES = frozenset(
@@ -32,6 +33,7 @@ RESERVED_NAMES = frozenset(
         "violations",
     }
 )
+RECORD_PARTS = ("inputs", "outputs", "fields", "attributes")
 MAX_COLUMNS = 1_600
 """A view of Postgres holds 1,664 columns; the readable view adds nine of its own."""
 
@@ -114,7 +116,28 @@ class Column(Frozen):
     sensitivity: Sensitivity = Sensitivity.INTERNAL
     keep_text: bool = False
     importance: float = Field(default=1.0, gt=0, le=1000, allow_inf_nan=False)
+    field: str | None = None
+    taken_from: str | None = Field(default=None, max_length=MAX_NAME_LENGTH * 2)
     description: str | None = None
+
+    @field_validator("field")
+    @classmethod
+    def _field_is_known(cls, name: str | None) -> str | None:
+        if name is not None and standard_field(name) is None:
+            raise ValueError(f"{name!r} is no standard field; docs/producers.md lists them")
+        return name
+
+    @field_validator("taken_from")
+    @classmethod
+    def _place_is_one(cls, place: str | None) -> str | None:
+        part, _, rest = (place or "inputs.x").partition(".")
+        if part not in RECORD_PARTS or not rest:
+            raise ValueError(
+                f"{place!r} is no place in a producer's record;"
+                f" write {', '.join(f'{each}.NAME' for each in RECORD_PARTS[:-1])}"
+                f" or {RECORD_PARTS[-1]}.NAME"
+            )
+        return place
 
     @field_validator("name")
     @classmethod
@@ -210,6 +233,7 @@ class Contract(Frozen):
     risk_tier: RiskTier = RiskTier.MEDIUM
     task: Task
     time_zone: str = "UTC"
+    also_known_as: tuple[str, ...] = Field(default=(), max_length=50)
     columns: tuple[Column, ...] = Field(min_length=1, max_length=MAX_COLUMNS)
     label: Label | None = None
     signals: tuple[Signal, ...] = Field(default=(), max_length=50)

@@ -46,6 +46,7 @@ class RejectionReason(StrEnum):
     TIME_WITHOUT_ZONE = "time_without_zone"
     TIME_OUT_OF_RANGE = "time_out_of_range"
     UNKNOWN_DEPLOYMENT = "unknown_deployment"
+    UNKNOWN_MODEL = "unknown_model"
     BAD_TAGS = "bad_tags"
     BAD_OUTCOME = "bad_outcome"
     MISSING_LABEL = "missing_label"

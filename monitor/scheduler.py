@@ -26,10 +26,10 @@ from monitor.jobs.keep_house import (
     beat,
     drop_expired_labels,
     drop_expired_requests,
+    forget_marks_of_parts,
     forget_review_items,
     forget_sampled_labels,
     forget_samples,
-    give_up_halves,
     give_up_orphans,
     prepare_partitions,
 )
@@ -148,7 +148,7 @@ class Worker:
                 forget_sampled_labels(connection, model, now)
                 forget_review_items(connection, model, now)
                 give_up_orphans(connection, model, now)
-                give_up_halves(connection, now)
+                forget_marks_of_parts(connection, now)
 
 
 def guarded(name: str, work: Callable[[], None]) -> Callable[[], None]:

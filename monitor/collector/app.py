@@ -20,6 +20,7 @@ from monitor.collector import schemas
 from monitor.collector.actions_api import actions_router
 from monitor.collector.alert_desk import AlertDesk
 from monitor.collector.alerts_api import alerts_router
+from monitor.collector.assembler import Assembler
 from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
 from monitor.collector.link_pages import link_router
@@ -55,13 +56,18 @@ def create_app(
     store = store or open_store(settings)
     edge = Edge(settings, store, clock)
     outside = Outside(settings.public_url, settings.api_url)
+    assembler = Assembler(store.engine, edge.producers, clock) if store.engine else None
     desk = AlertDesk(store, store.engine, clock, outside) if store.engine else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # Bodies are lists of many small tuples that live briefly: rarer collections cost nothing.
         gc.set_threshold(*GARBAGE_THRESHOLDS)
+        if assembler is not None:
+            assembler.start()
         yield
+        if assembler is not None:
+            assembler.close()
         if desk is not None:
             desk.close()
         edge.close()

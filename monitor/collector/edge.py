@@ -28,11 +28,13 @@ from monitor.collector.intake import (
 )
 from monitor.collector.metrics import Metrics
 from monitor.collector.ports import Store
+from monitor.collector.producer_store import ProducerAnswer, ProducerStore, Sender
 from monitor.collector.schemas import MAX_LISTED_REJECTIONS
 from monitor.deployment import Tags
 from monitor.errors import RequestRefused, UnknownSubject
 from monitor.intake.base import IntakeContext, LabelFormat, RequestFormat
 from monitor.intake.legs import is_leg
+from monitor.intake.producer_record import Read
 from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS
 from monitor.records import LIVE_LEG, IntakeAnswer
 from monitor.settings import Settings
@@ -65,6 +67,7 @@ class Edge:
         self._pool = ThreadPoolExecutor(settings.intake_threads, "intake")
         self._lookups = ThreadPoolExecutor(LOOKUP_THREADS, "lookup")
         self._groups = GroupWriter(store, self._pool)
+        self.producers = ProducerStore(store)
         self.metrics.waiting.set_function(lambda: self._gate.inside)
 
     def close(self) -> None:
@@ -101,6 +104,24 @@ class Edge:
             except UnknownSubject as error:
                 raise RequestRefused(422, "name_taken", str(error)) from None
         return msgspec.json.encode({"deployment": number, "created": created})
+
+    async def read_told(self, request: Request, scope: Scope) -> tuple[Principal, bytes]:
+        """Who sends and the plain body, for formats that name their models inside."""
+        header = request.headers.get("authorization")
+        principal = await self._run(
+            self._lookups, authenticate, self.store, header, self._clock(), scope
+        )
+        with self._gate.enter():
+            return principal, await self._read(request)
+
+    async def keep_told(
+        self, principal: Principal, read: Read, *, model: str | None, leg: str
+    ) -> ProducerAnswer:
+        """Store what a producer told; returns after the commits."""
+        anytime = Scope.BACKFILL in principal.scopes
+        sender = Sender(principal.project_id, self._clock(), model, leg, anytime)
+        with self._gate.enter():
+            return await self._run(self._pool, self.producers.keep, sender, read)
 
     async def ready(self) -> bytes:
         """Raises DatabaseUnavailable or DatabaseNotReady unless bodies can be stored."""

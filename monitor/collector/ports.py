@@ -32,6 +32,10 @@ class Store(Protocol):
         self, project_id: int, model: str, *, refresh: bool = False
     ) -> ModelContext | None: ...
 
+    def model_known_as(self, project_id: int, names: tuple[str, ...]) -> ModelContext | None:
+        """The first model that goes by one of these names, its own or a producer's."""
+        ...
+
     def register_deployment(
         self, project_id: int, model_id: int, tags: Tags, name: str | None, now: datetime
     ) -> tuple[int, bool]: ...
@@ -51,6 +55,10 @@ class Store(Protocol):
         kind: str,
         received: datetime,
         found: tuple[Rejection, ...],
+    ) -> None: ...
+
+    def keep_unplaced(
+        self, project_id: int, kind: str, received: datetime, found: tuple[Rejection, ...]
     ) -> None: ...
 
     def ready(self) -> None: ...

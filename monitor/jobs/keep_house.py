@@ -10,11 +10,12 @@ from sqlalchemy.engine import Connection, Engine
 
 from monitor.store.engine import Role, transaction
 from monitor.store.estimators import forget_sampled
+from monitor.store.intake_parts import forget_parts
 from monitor.store.label_rows import forget_old_orphans
 from monitor.store.models import ModelContext
 from monitor.store.partitions import drop_label_months, drop_request_days, prepare_ahead
 from monitor.store.reviews import forget_items
-from monitor.store.tables import heartbeat, intake_half, sample
+from monitor.store.tables import heartbeat, sample
 from monitor.windows import Grain, Window
 
 FORGOTTEN_AFTER = timedelta(days=1)
@@ -85,9 +86,9 @@ def give_up_orphans(connection: Connection, model: ModelContext, now: datetime) 
     return forget_old_orphans(connection, model.project_id, model.model_id, before)
 
 
-def give_up_halves(connection: Connection, now: datetime) -> int:
-    """Forget halves of requests whose other half did not come in time."""
-    return connection.execute(sa.delete(intake_half).where(intake_half.c.expires_at < now)).rowcount
+def forget_marks_of_parts(connection: Connection, now: datetime) -> int:
+    """Forget the marks of parts that were put together a day ago."""
+    return forget_parts(connection, now - FORGOTTEN_AFTER)
 
 
 def beat(engine: Engine, worker: str, role: str, started_at: datetime, now: datetime) -> None:

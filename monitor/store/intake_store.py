@@ -48,6 +48,7 @@ class IntakeStore:
         self._bulk = BulkConnections(database_url, Role.INGEST)
         self._keys: _Kept[Principal | None] = _Kept()
         self._models: _Kept[ModelContext | None] = _Kept()
+        self._names: _Kept[dict[str, str]] = _Kept()
         self._days: frozenset[date] = frozenset()
         self._months: set[date] = set()
 
@@ -74,6 +75,15 @@ class IntakeStore:
         return self._models.get(
             f"{project_id}/{model}", lambda: self._find_model(project_id, model), refresh=refresh
         )
+
+    def model_known_as(self, project_id: int, names: tuple[str, ...]) -> ModelContext | None:
+        """The first model that goes by one of these names, its own or a producer's."""
+        known = self._names.get(str(project_id), lambda: self._find_names(project_id))
+        for name in names:
+            model = known.get(name)
+            if model is not None:
+                return self.model_context(project_id, model)
+        return None
 
     def register_deployment(
         self, project_id: int, model_id: int, tags: Tags, name: str | None, now: datetime
@@ -138,6 +148,16 @@ class IntakeStore:
 
         self._bulk.run(write)
 
+    def keep_unplaced(
+        self, project_id: int, kind: str, received: datetime, found: tuple[Rejection, ...]
+    ) -> None:
+        """Keep rejections of records that belong to no model that is known."""
+
+        def write(cursor: Any) -> None:
+            keep_evidence(cursor, project_id, None, kind, received, found, ())
+
+        self._bulk.run(write)
+
     def ready(self) -> None:
         """Raises DatabaseUnavailable or DatabaseNotReady unless intake can store."""
         schema.require_current(self._engine)
@@ -159,6 +179,10 @@ class IntakeStore:
             if hash_key is None:
                 return None
             return models.model_context(connection, project_id, model, bytes(hash_key))
+
+    def _find_names(self, project_id: int) -> dict[str, str]:
+        with transaction(self._engine, project_id, Role.INGEST) as connection:
+            return models.names_of_models(connection, project_id)
 
     def _with_deployments(self, batch: RequestBatch) -> RequestBatch:
         if not batch.tags:

@@ -47,7 +47,9 @@ def apply_contract(
     body = wanted.model_dump(mode="json")
     held = Layout.from_json(newest.layout) if newest is not None else None
     layout = extend(held, wanted)
-    if newest is not None and newest.body == body and layout == held:
+    # Compared as contracts: a key that a newer program knows and nobody wrote changes nothing.
+    same = newest is not None and Contract.model_validate(newest.body) == wanted
+    if same and layout == held:
         return int(newest.version)
     version = 1 if newest is None else int(newest.version) + 1
     connection.execute(
@@ -108,6 +110,17 @@ def model_names(connection: Connection, project_id: int) -> list[str]:
     """Names of all models of a project, sorted."""
     query = sa.select(model.c.name).where(model.c.project_id == project_id).order_by(model.c.name)
     return list(connection.scalars(query))
+
+
+def names_of_models(connection: Connection, project_id: int) -> dict[str, str]:
+    """Model names by every name they go by: their own, and `also_known_as` of their contract."""
+    own = model_names(connection, project_id)
+    found: dict[str, str] = {}
+    for name in own:
+        newest = _newest(connection, project_id, model_number(connection, project_id, name))
+        for other in newest.body.get("also_known_as", ()) if newest is not None else ():
+            found.setdefault(other, name)
+    return found | {name: name for name in own}
 
 
 def register_deployment(
@@ -173,6 +186,7 @@ def deployment_names(connection: Connection, project_id: int, model_id: int) -> 
 def _ensure_model(connection: Connection, project_id: int, wanted: Contract) -> int:
     """The model's number. A model that was retired is in use again with its contract."""
     _refuse_shared_view(connection, project_id, wanted.model)
+    _refuse_shared_names(connection, project_id, wanted)
     facts = {"owner": wanted.owner, "purpose": wanted.purpose, "risk_tier": wanted.risk_tier.value}
     statement = insert(model).values(project_id=project_id, name=wanted.model, **facts)
     statement = statement.on_conflict_do_update(
@@ -188,6 +202,17 @@ def _refuse_shared_view(connection: Connection, project_id: int, name: str) -> N
     if taken:
         what = f"{name!r} and the model {taken[0]!r} would share the view {view_name(name)}"
         raise ConfigurationError("contract", [Problem("model", f"{what}; choose another name")])
+
+
+def _refuse_shared_names(connection: Connection, project_id: int, wanted: Contract) -> None:
+    held = names_of_models(connection, project_id)
+    problems = [
+        Problem("also_known_as", f"{name!r} is a name of the model {held[name]!r} already")
+        for name in wanted.also_known_as
+        if held.get(name, wanted.model) != wanted.model
+    ]
+    if problems:
+        raise ConfigurationError("contract", problems)
 
 
 def _newest(connection: Connection, project_id: int, model_id: int) -> Any:

@@ -186,7 +186,7 @@ def _count_statement(
 def keep_evidence(
     cursor: Any,
     project: int,
-    model: int,
+    model: int | None,
     kind: str,
     received: datetime,
     rejections: tuple[Rejection, ...],
@@ -222,7 +222,7 @@ def keep_evidence(
 
 
 def _rejection_row(
-    project: int, model: int, kind: str, received: datetime, found: Rejection
+    project: int, model: int | None, kind: str, received: datetime, found: Rejection
 ) -> str:
     values = (
         project,

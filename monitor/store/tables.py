@@ -185,18 +185,21 @@ intake_mark = Table(
     Index("ix_intake_mark_window", "project_id", "model_id", "grain", "window_start"),
 )
 
-intake_half = Table(
-    "intake_half",
+intake_part = Table(
+    "intake_part",
     metadata,
-    *model_key(),
-    Column("source", Text, nullable=False),
-    Column("request_id", Text, nullable=False),
-    Column("half", Text, nullable=False),
+    Column("project_id", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("group_key", Text, nullable=False),
+    Column("part_key", Text, nullable=False),
+    Column("model_id", Integer),
     Column("body", LargeBinary, nullable=False),
-    when("received_at", now=True),
-    when("expires_at"),
-    PrimaryKeyConstraint("project_id", "model_id", "source", "request_id", "half"),
-    CheckConstraint("half in ('request', 'response')", name="half"),
+    when("received_at"),
+    when("due_at"),
+    Column("done", Boolean, nullable=False, server_default=text("false")),
+    PrimaryKeyConstraint("project_id", "kind", "group_key", "part_key"),
+    Index("ix_intake_part_due", "project_id", "due_at", postgresql_where=text("not done")),
+    Index("ix_intake_part_old", "project_id", "due_at", postgresql_where=text("done")),
 )
 
 rejection = Table(

@@ -45,6 +45,9 @@ class MemoryStore:
     ) -> ModelContext | None:
         return self.model if model == self.model.contract.model else None
 
+    def model_known_as(self, project_id: int, names: tuple[str, ...]) -> ModelContext | None:
+        return self.model if self.model.contract.model in names else None
+
     def register_deployment(
         self, project_id: int, model_id: int, tags: Tags, name: str | None, now: datetime
     ) -> tuple[int, bool]:
@@ -76,6 +79,11 @@ class MemoryStore:
         kind: str,
         received: datetime,
         found: tuple[Rejection, ...],
+    ) -> None:
+        self.rejections.extend(found)
+
+    def keep_unplaced(
+        self, project_id: int, kind: str, received: datetime, found: tuple[Rejection, ...]
     ) -> None:
         self.rejections.extend(found)
 

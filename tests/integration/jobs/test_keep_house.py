@@ -9,15 +9,15 @@ from typing import Any
 
 import psycopg
 import pytest
-import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
+from monitor.intake.parts import RequestPart
 from monitor.jobs.keep_house import (
     beat,
     drop_expired_labels,
     drop_expired_requests,
+    forget_marks_of_parts,
     forget_samples,
-    give_up_halves,
     give_up_orphans,
 )
 from monitor.jobs.run import Runner
@@ -25,6 +25,7 @@ from monitor.profiles.part import PartKind
 from monitor.scheduler import Worker, guarded
 from monitor.store import partitions
 from monitor.store.engine import Role, transaction
+from monitor.store.intake_parts import add_parts, finish_groups
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from monitor.windows import Grain
@@ -136,7 +137,7 @@ def test_without_a_model_nothing_is_dropped(
     assert len(rows_of(engine, 1, "select 1 from request_log")) == 1
 
 
-def test_labels_and_halves_that_waited_too_long_are_given_up(
+def test_labels_that_waited_too_long_and_marks_of_parts_are_given_up(
     store: IntakeStore, engine: Engine, runner: Runner, credit: ModelContext
 ) -> None:
     store.store_labels(label_batch(credit, [label("nobody", 1.0, START)], arrived_at=START))
@@ -144,15 +145,16 @@ def test_labels_and_halves_that_waited_too_long_are_given_up(
     with transaction(engine, 1, Role.WORKER) as connection:
         assert give_up_orphans(connection, credit, START + 8 * DAY) == 0
         assert give_up_orphans(connection, credit, START + 8 * DAY + HOUR) == 1
-    half = sa.text(
-        "insert into intake_half (project_id, model_id, source, request_id, half, body, expires_at)"
-        " values (1, 1, 's', 'r', 'request', '', :at)"
-    )
+    parts = [
+        RequestPart("pair", key, "request", b"{}", START, START) for key in ("finished", "waiting")
+    ]
     with transaction(engine, 1, Role.INGEST) as connection:
-        connection.execute(half, {"at": START})
+        assert add_parts(connection, 1, parts) == 2
+        finish_groups(connection, 1, "pair", ["finished"])
     with transaction(engine, 1, Role.WORKER) as connection:
-        assert give_up_halves(connection, START) == 0
-        assert give_up_halves(connection, START + HOUR) == 1
+        assert forget_marks_of_parts(connection, START + DAY) == 0
+        assert forget_marks_of_parts(connection, START + DAY + HOUR) == 1
+    assert rows_of(engine, 1, "select group_key from intake_part") == [("waiting",)]
 
 
 def test_heartbeats_of_the_dead_are_forgotten(engine: Engine) -> None:

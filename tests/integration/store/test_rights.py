@@ -109,9 +109,9 @@ def test_measurements_requests_and_labels_can_be_changed_by_nobody(engine: Engin
         (Role.INGEST, ["request_log", "label", "measurement", "profile", "alert", "intake_mark",
                        "prediction_block", "sample", "delivery", "label_orphan", "rejection"]),
         (Role.WORKER, ["api_key", "violation_example"]),
-        (Role.DASHBOARD, ["request_log", "label", "api_key", "intake_half", "label_mark"]),
+        (Role.DASHBOARD, ["request_log", "label", "api_key", "intake_part", "label_mark"]),
         (Role.EXPORT, ["request_log", "label", "api_key", "rejection", "sample", "label_orphan",
-                       "violation_example", "intake_half"]),
+                       "violation_example", "intake_part"]),
     ],
 )  # fmt: skip
 def test_what_a_role_has_no_business_with_it_cannot_read(

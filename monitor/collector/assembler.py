@@ -1,0 +1,90 @@
+"""Puts parts of requests together in the background, in every collector process.
+
+What a sender was answered for is in the database; here it becomes requests. A group is taken by one
+process at a time, and storing it twice gives duplicates, so a kill at any moment costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import chain
+
+from sqlalchemy.engine import Engine
+
+from monitor.collector.producer_store import ProducerStore, Sender
+from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.intake.assembling_registry import ASSEMBLING
+from monitor.intake.parts import Assembling
+from monitor.intake.producer_record import Read
+from monitor.store.engine import Role, transaction
+from monitor.store.intake_parts import finish_groups, take_due, waiting_projects
+
+LOGGER = logging.getLogger("inferwatch.collector")
+IDLE_SECONDS = 0.5
+
+
+class Assembler:
+    """A thread that looks for due groups; `run_once` does one round by itself."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: ProducerStore,
+        clock: Callable[[], datetime],
+        kinds: Sequence[Assembling] = ASSEMBLING,
+    ) -> None:
+        self._engine, self._store, self._clock, self._kinds = engine, store, clock, kinds
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="assembler", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work in the background."""
+        if self._kinds:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Finish the round that was begun."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def run_once(self) -> int:
+        """Put together what is due in all projects; how many groups."""
+        with transaction(self._engine, None, Role.INGEST) as connection:
+            projects = waiting_projects(connection)
+        return sum(self._assemble(number, kind) for number in projects for kind in self._kinds)
+
+    def _assemble(self, project_id: int, kind: Assembling) -> int:
+        now = self._clock()
+        with transaction(self._engine, project_id, Role.INGEST) as connection:
+            taken = take_due(connection, project_id, kind.kind, kind.complete_at, now)
+            if not taken.groups:
+                return 0
+            read = merged([kind.assemble(parts, now) for parts in taken.groups.values()])
+            self._store.keep(Sender(project_id, now), read)
+            finish_groups(connection, project_id, kind.kind, taken.groups)
+        return len(taken.groups)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                done = self.run_once()
+            except (DatabaseUnavailable, DatabaseNotReady) as error:
+                LOGGER.warning("parts wait reason=%s", error)
+                done = 0
+            if not done:
+                self._stop.wait(IDLE_SECONDS)
+
+
+def merged(reads: Sequence[Read]) -> Read:
+    """Several readings as one, in order."""
+    return Read(
+        tuple(chain.from_iterable(each.records for each in reads)),
+        tuple(chain.from_iterable(each.labels for each in reads)),
+        tuple(chain.from_iterable(each.rejections for each in reads)),
+        sum(each.ignored for each in reads),
+        tuple(dict.fromkeys(chain.from_iterable(each.notes for each in reads))),
+    )

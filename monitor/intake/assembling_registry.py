@@ -1,0 +1,7 @@
+"""All kinds of requests that come in pieces. A new kind is one file and one line here."""
+
+from __future__ import annotations
+
+from monitor.intake.parts import Assembling
+
+ASSEMBLING: tuple[Assembling, ...] = ()

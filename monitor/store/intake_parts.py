@@ -1,0 +1,104 @@
+"""Parts of requests that come in several pieces: halves of an exchange, spans of a trace.
+
+A part is durable when its sender gets an answer; putting parts together is later work. A group is
+taken by one process at a time. What was put together stays as an empty mark until it is forgotten,
+so that a part sent again is not taken for a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.engine import Connection
+
+from monitor.intake.parts import RequestPart
+from monitor.store.tables import intake_part
+
+MOST_PARTS = 20_000
+
+
+@dataclass(frozen=True)
+class TakenParts:
+    """Parts of one kind whose groups are due, locked until the transaction ends."""
+
+    kind: str
+    groups: dict[str, list[RequestPart]]
+
+
+def add_parts(connection: Connection, project_id: int, parts: Sequence[RequestPart]) -> int:
+    """Keep parts; one that is known already (also a finished one) is not kept again. How many."""
+    if not parts:
+        return 0
+    rows = [
+        {
+            "project_id": project_id, "kind": part.kind, "group_key": part.group_key,
+            "part_key": part.part_key, "body": part.body, "received_at": part.received_at,
+            "due_at": part.due_at,
+        }
+        for part in {(p.kind, p.group_key, p.part_key): p for p in parts}.values()
+    ]  # fmt: skip
+    statement = insert(intake_part).on_conflict_do_nothing().returning(intake_part.c.part_key)
+    return len(connection.execute(statement, rows).all())
+
+
+def take_due(
+    connection: Connection, project_id: int, kind: str, complete_at: int | None, now: datetime
+) -> TakenParts:
+    """Groups with a part that is due, or with `complete_at` parts, that nobody else has taken."""
+    row = intake_part.c
+    open_parts = sa.and_(row.project_id == project_id, row.kind == kind, row.done.is_(False))
+    due = sa.func.min(row.due_at) <= now
+    if complete_at is not None:
+        due = sa.or_(due, sa.func.count() >= complete_at)
+    wanted = (
+        sa.select(row.group_key)
+        .where(open_parts)
+        .group_by(row.group_key)
+        .having(due)
+        .limit(MOST_PARTS)
+    )
+    found = connection.execute(
+        sa.select(intake_part)
+        .where(open_parts, row.group_key.in_(wanted))
+        .order_by(row.group_key, row.part_key)
+        .limit(MOST_PARTS)
+        .with_for_update(skip_locked=True)
+    )
+    groups: dict[str, list[RequestPart]] = {}
+    for each in found:
+        part = RequestPart(
+            each.kind, each.group_key, each.part_key, bytes(each.body), each.received_at,
+            each.due_at,
+        )  # fmt: skip
+        groups.setdefault(each.group_key, []).append(part)
+    return TakenParts(kind, groups)
+
+
+def finish_groups(
+    connection: Connection, project_id: int, kind: str, group_keys: Iterable[str]
+) -> None:
+    """Empty the parts of groups that were stored; the marks stay until they are forgotten."""
+    row = intake_part.c
+    keys = list(group_keys)
+    connection.execute(
+        sa.update(intake_part)
+        .where(row.project_id == project_id, row.kind == kind, row.group_key.in_(keys))
+        .values(done=True, body=b"")
+    )
+
+
+def forget_parts(connection: Connection, before: datetime) -> int:
+    """Delete the marks of parts that were due before a moment; how many."""
+    row = intake_part.c
+    return connection.execute(sa.delete(intake_part).where(row.done, row.due_at < before)).rowcount
+
+
+def waiting_projects(connection: Connection) -> list[int]:
+    """All projects; each may have parts that wait."""
+    from monitor.store.tables import project
+
+    return [int(number) for number in connection.scalars(sa.select(project.c.id))]
