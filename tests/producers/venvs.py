@@ -1,7 +1,7 @@
 """Virtual environments of real producers: made once from pinned requirements, kept in a folder.
 
 Their pins clash with ours and with each other, so none is installed beside the product. Producers
-that are too heavy for every change run weekly: `INFERWATCH_WEEKLY=1 make test ARGS=tests/producers`.
+that are too heavy for every change run weekly, with INFERWATCH_WEEKLY=1 in the environment.
 """
 
 from __future__ import annotations
