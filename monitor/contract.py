@@ -23,6 +23,7 @@ from monitor.contract_quality import (
     objective_problems,
     signal_problems,
 )
+from monitor.contract_workload import Workload, workload_problems
 from monitor.fields import standard_field
 from monitor.holiday_days import is_known_country
 
@@ -239,6 +240,7 @@ class Contract(Frozen):
     signals: tuple[Signal, ...] = Field(default=(), max_length=50)
     fairness: Fairness | None = None
     objective: ServiceObjective | None = None
+    workload: Workload | None = None
     decision_threshold: float = Field(default=0.5, ge=0, le=1)
     segments: tuple[str | tuple[str, ...], ...] = ()
     lateness: Lateness = Lateness()
@@ -264,6 +266,7 @@ class Contract(Frozen):
             *signal_problems(self.signals, self.label),
             *fairness_problems(self.fairness, segments, judged=self.task == Task.BINARY),
             *objective_problems(self.objective, timings),
+            *workload_problems(self.workload, *_served_columns(self)),
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -306,6 +309,12 @@ def _column_problems(contract: Contract) -> list[str]:
         if len(contract.with_role(role)) > 1:
             problems.append(f"only one column may have the role {role}")
     return problems
+
+
+def _served_columns(contract: Contract) -> tuple[set[str], set[str]]:
+    counts = {column.name for column in contract.with_role(ColumnRole.COUNT)}
+    others = (*contract.with_role(ColumnRole.TIMING), *contract.with_role(ColumnRole.COST))
+    return counts, counts | {column.name for column in others}
 
 
 def _segment_problems(contract: Contract) -> list[str]:

@@ -27,6 +27,7 @@ from monitor.contract import (
 )
 from monitor.contract_quality import Fairness, Label, ServiceObjective
 from monitor.contract_words import Mistake, culprit, mistakes_of, split_joined
+from monitor.contract_workload import Workload
 from monitor.errors import Problem
 
 _SECTIONS: Mapping[str, type[BaseModel]] = {
@@ -37,6 +38,7 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "alarms": Alarms,
     "fairness": Fairness,
     "objective": ServiceObjective,
+    "workload": Workload,
 }
 _STAND_INS = {"model": "unnamed", "owner": "-", "purpose": "-", "task": "binary"}
 _UNREADABLE = "(unreadable column"

@@ -37,9 +37,14 @@ def percentiles_of(values: Floats, counts: Integers) -> dict[str, Outcome]:
     are never averaged: merge the parts of windows first. TooFew under 20 rows, or when
     not even one row is expected above the percentile.
     """
+    return {name: quantile_of(values, counts, q) for name, q in PERCENTILES.items()}
+
+
+def quantile_of(values: Floats, counts: Integers, quantile: float) -> Outcome:
+    """One quantile in (0, 1), told as `percentiles_of` tells its three."""
     cumulated = np.cumsum(counts)
     n = int(cumulated[-1]) if len(cumulated) else 0
-    return {name: _percentile(values, cumulated, n, q) for name, q in PERCENTILES.items()}
+    return _percentile(values, cumulated, n, quantile)
 
 
 def _percentile(values: Floats, cumulated: Integers, n: int, quantile: float) -> Outcome:

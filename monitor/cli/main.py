@@ -25,6 +25,7 @@ MODULES = (
     *("incidents", "promise", "backtest"),
     *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
+    *("workload",),
     *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),
 )
