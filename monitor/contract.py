@@ -14,11 +14,13 @@ from zoneinfo import available_timezones
 from pydantic import Field, field_validator, model_validator
 
 from monitor.contract_base import MAX_NAME_LENGTH, Duration, Frozen
+from monitor.contract_costs import Cascade, Costs, cascade_problems, cost_problems
 from monitor.contract_quality import (
     Fairness,
     Label,
     ServiceObjective,
     Signal,
+    SignalKind,
     fairness_problems,
     objective_problems,
     signal_problems,
@@ -241,6 +243,8 @@ class Contract(Frozen):
     fairness: Fairness | None = None
     objective: ServiceObjective | None = None
     workload: Workload | None = None
+    costs: Costs | None = None
+    cascade: Cascade | None = None
     decision_threshold: float = Field(default=0.5, ge=0, le=1)
     segments: tuple[str | tuple[str, ...], ...] = ()
     lateness: Lateness = Lateness()
@@ -267,6 +271,7 @@ class Contract(Frozen):
             *fairness_problems(self.fairness, segments, judged=self.task == Task.BINARY),
             *objective_problems(self.objective, timings),
             *workload_problems(self.workload, *_served_columns(self)),
+            *_cost_problems(self),
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -309,6 +314,20 @@ def _column_problems(contract: Contract) -> list[str]:
         if len(contract.with_role(role)) > 1:
             problems.append(f"only one column may have the role {role}")
     return problems
+
+
+def _cost_problems(contract: Contract) -> list[str]:
+    held = {column.field or column.name for column in contract.columns}
+    telling = (SignalKind.EVENT, SignalKind.PREFERENCE, SignalKind.RUBRIC)
+    signals = [signal.name for signal in contract.signals if signal.kind in telling]
+    routes = contract.cascade.routes if contract.cascade is not None else None
+    judged = contract.label is not None and contract.task in (Task.BINARY, Task.MULTICLASS)
+    categories = {c.name for c in contract.columns if c.type is ColumnType.CATEGORY}
+    numbers = {c.name for c in contract.columns if c.type is ColumnType.NUMBER}
+    return [
+        *cost_problems(contract.costs, held, signals, routes, has_right_answer=judged),
+        *cascade_problems(contract.cascade, categories, numbers),
+    ]
 
 
 def _served_columns(contract: Contract) -> tuple[set[str], set[str]]:

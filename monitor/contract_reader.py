@@ -25,6 +25,7 @@ from monitor.contract import (
     Lateness,
     Retention,
 )
+from monitor.contract_costs import Cascade, Costs
 from monitor.contract_quality import Fairness, Label, ServiceObjective
 from monitor.contract_words import Mistake, culprit, mistakes_of, split_joined
 from monitor.contract_workload import Workload
@@ -39,6 +40,8 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "fairness": Fairness,
     "objective": ServiceObjective,
     "workload": Workload,
+    "costs": Costs,
+    "cascade": Cascade,
 }
 _STAND_INS = {"model": "unnamed", "owner": "-", "purpose": "-", "task": "binary"}
 _UNREADABLE = "(unreadable column"
