@@ -43,6 +43,7 @@ from monitor.store.alert_tables import (
     silence,
 )
 from monitor.store.metadata import identity, metadata, model_key, of_model, when
+from monitor.store.producer_tables import scrape_target, server_reading, server_series
 from monitor.store.promise_tables import incident, seasonal_baseline
 from monitor.store.quality_tables import (
     comparison,
@@ -472,7 +473,10 @@ __all__ = (
     "response_switch",
     "review_draw",
     "review_item",
+    "scrape_target",
     "seasonal_baseline",
+    "server_reading",
+    "server_series",
     "silence",
 )
 

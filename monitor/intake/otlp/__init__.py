@@ -1,0 +1,1 @@
+"""OTLP over HTTP: the wire, and the dialects of those who speak it. Pure."""

@@ -1,0 +1,1 @@
+"""What model servers say of themselves, read into canonical readings. Pure."""
