@@ -13,7 +13,14 @@ from zoneinfo import available_timezones
 
 from pydantic import Field, field_validator, model_validator
 
-from monitor.contract_base import MAX_NAME_LENGTH, Duration, Frozen
+from monitor.contract_base import Duration, Frozen
+from monitor.contract_columns import (
+    RESERVED_NAMES,
+    Column,
+    ColumnRole,
+    ColumnType,
+    Sensitivity,
+)
 from monitor.contract_costs import Cascade, Costs, cascade_problems, cost_problems
 from monitor.contract_quality import (
     Fairness,
@@ -26,17 +33,26 @@ from monitor.contract_quality import (
     signal_problems,
 )
 from monitor.contract_workload import Workload, workload_problems
-from monitor.fields import standard_field
 from monitor.holiday_days import is_known_country
 
-RESERVED_NAMES = frozenset(
-    {
-        *("request_id", "event_time", "model", "leg", "deployment", "tags", "outcome"),
-        *("outcome_reason", "received_at", "contract_version", "deployment_id", "project_id"),
-        "violations",
-    }
+__all__ = (
+    "MAX_COLUMNS",
+    "RESERVED_NAMES",
+    "Alarms",
+    "Baseline",
+    "Column",
+    "ColumnRole",
+    "ColumnType",
+    "Contract",
+    "Lateness",
+    "Retention",
+    "RiskTier",
+    "Sensitivity",
+    "Task",
+    "known_time_zones",
+    "next_named",
 )
-RECORD_PARTS = ("inputs", "outputs", "fields", "attributes")
+
 MAX_COLUMNS = 1_600
 """A view of Postgres holds 1,664 columns; the readable view adds nine of its own."""
 
@@ -45,47 +61,6 @@ MAX_COLUMNS = 1_600
 def known_time_zones() -> frozenset[str]:
     """Names of all time zones; looked up once, as it reads a whole folder."""
     return frozenset(available_timezones())
-
-
-class ColumnType(StrEnum):
-    """How a column's values are read and stored."""
-
-    NUMBER = "number"
-    INTEGER = "integer"
-    CATEGORY = "category"
-    BOOLEAN = "boolean"
-    TIMESTAMP = "timestamp"
-    TEXT = "text"
-    VECTOR = "vector"
-    CLASS_SCORES = "class_scores"
-    RANKED_LIST = "ranked_list"
-
-
-class ColumnRole(StrEnum):
-    """What a column is for."""
-
-    FEATURE = "feature"
-    PREDICTION = "prediction"
-    SCORE = "score"
-    SEGMENT = "segment"
-    ENTITY = "entity"
-    PARENT = "parent"
-    TIMING = "timing"
-    COUNT = "count"
-    COST = "cost"
-    FLAG = "flag"
-    HUMAN_ACTION = "human_action"
-    USER_IMPACT = "user_impact"
-    WEIGHT = "weight"
-
-
-class Sensitivity(StrEnum):
-    """How examples of a column may be shown: public as they are, everything else masked."""
-
-    PUBLIC = "public"
-    INTERNAL = "internal"
-    PERSONAL = "personal"
-    SPECIAL = "special"
 
 
 class Task(StrEnum):
@@ -103,84 +78,6 @@ class RiskTier(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
-
-
-class Column(Frozen):
-    """One declared column of a request."""
-
-    name: str = Field(min_length=1, max_length=MAX_NAME_LENGTH)
-    type: ColumnType
-    role: ColumnRole = ColumnRole.FEATURE
-    unit: str | None = None
-    range: tuple[float | None, float | None] | None = None
-    categories: tuple[str, ...] | None = None
-    size: int | None = Field(default=None, ge=1, le=4096)
-    nullable: bool = False
-    sensitivity: Sensitivity = Sensitivity.INTERNAL
-    keep_text: bool = False
-    importance: float = Field(default=1.0, gt=0, le=1000, allow_inf_nan=False)
-    field: str | None = None
-    taken_from: str | None = Field(default=None, max_length=MAX_NAME_LENGTH * 2)
-    description: str | None = None
-
-    @field_validator("field")
-    @classmethod
-    def _field_is_known(cls, name: str | None) -> str | None:
-        if name is not None and standard_field(name) is None:
-            raise ValueError(f"{name!r} is no standard field; docs/producers.md lists them")
-        return name
-
-    @field_validator("taken_from")
-    @classmethod
-    def _place_is_one(cls, place: str | None) -> str | None:
-        part, _, rest = (place or "inputs.x").partition(".")
-        if part not in RECORD_PARTS or not rest:
-            raise ValueError(
-                f"{place!r} is no place in a producer's record;"
-                f" write {', '.join(f'{each}.NAME' for each in RECORD_PARTS[:-1])}"
-                f" or {RECORD_PARTS[-1]}.NAME"
-            )
-        return place
-
-    @field_validator("name")
-    @classmethod
-    def _name_is_usable(cls, name: str) -> str:
-        if name in RESERVED_NAMES:
-            raise ValueError(
-                f"{name!r} is a word of the request envelope; name the column otherwise"
-            )
-        if not name.isprintable():
-            raise ValueError("a column name holds printable characters only")
-        return name
-
-    @model_validator(mode="after")
-    def _parts_fit_the_type(self) -> Self:
-        numeric = {ColumnType.NUMBER, ColumnType.INTEGER}
-        if self.range is not None:
-            low, high = self.range
-            if self.type not in numeric:
-                raise ValueError(f"range is for number and integer columns, not {self.type}")
-            if low is not None and high is not None and not low <= high:
-                raise ValueError(f"range [{low}, {high}] is empty; write the lower end first")
-        if self.categories is not None and self.type not in {
-            ColumnType.CATEGORY,
-            ColumnType.CLASS_SCORES,
-        }:
-            raise ValueError(
-                f"categories are for category and class_scores columns, not {self.type}"
-            )
-        if self.categories is not None and len(set(self.categories)) != len(self.categories):
-            raise ValueError("categories hold a value twice")
-        if self.type is ColumnType.CLASS_SCORES and not self.categories:
-            raise ValueError("a class_scores column lists its classes in categories")
-        sized = {ColumnType.VECTOR, ColumnType.RANKED_LIST}
-        if self.type in sized and self.size is None:
-            raise ValueError(f"a {self.type} column says its size")
-        if self.size is not None and self.type not in sized:
-            raise ValueError(f"size is for vector and ranked_list columns, not {self.type}")
-        if self.keep_text and self.type is not ColumnType.TEXT:
-            raise ValueError("keep_text is for text columns")
-        return self
 
 
 class Lateness(Frozen):
