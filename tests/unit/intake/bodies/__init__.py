@@ -1,0 +1,1 @@
+"""Intake, without a database."""
