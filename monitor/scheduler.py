@@ -34,12 +34,14 @@ from monitor.jobs.keep_house import (
     prepare_partitions,
 )
 from monitor.jobs.run import Runner
+from monitor.jobs.scraping.scraper import Scraper
 from monitor.store.engine import Role, transaction
+from monitor.store.server_readings import forget_server_readings
 
 log = logging.getLogger("inferwatch.scheduler")
 
 JOBS_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 15, 3600
-NOTIFY_SECONDS, DELIVER_SECONDS, SWITCH_SECONDS = 1, 1, 5
+NOTIFY_SECONDS, DELIVER_SECONDS, SWITCH_SECONDS, SCRAPE_SECONDS = 1, 1, 5, 1
 CONDITIONS_SECONDS, RESTATE_SECONDS = 60, int(Alertmanager.restates.total_seconds())
 
 
@@ -71,6 +73,7 @@ class Worker:
                 runner.public_url, self._http,
             )
         )  # fmt: skip
+        self._scraper = Scraper(self.engine, runner.environment, runner.clock, self._http)
 
     def scheduler(self) -> BlockingScheduler:
         """A scheduler with all ticks declared; `start()` blocks until `shutdown()`."""
@@ -83,6 +86,7 @@ class Worker:
             ("notify", NOTIFY_SECONDS, self.notify_due),
             ("deliver", DELIVER_SECONDS, self.deliver_due),
             ("switch", SWITCH_SECONDS, self.call_switches),
+            ("scrape", SCRAPE_SECONDS, self.scrape_due),
             ("restate", RESTATE_SECONDS, self.restate_due),
         ):
             made.add_job(
@@ -123,8 +127,13 @@ class Worker:
         for _, number in self.runner.projects():
             self._dead_man.call_due(number, self.runner.clock())
 
+    def scrape_due(self) -> None:
+        """Begin to read the metrics of servers that are due."""
+        self._scraper.tick(number for _, number in self.runner.projects())
+
     def close(self) -> None:
-        """Wait for messages that are on their way."""
+        """Wait for messages that are on their way and for pages that are being read."""
+        self._scraper.close()
         self._courier.close()
         self._http.close()
 
@@ -149,6 +158,7 @@ class Worker:
                 forget_review_items(connection, model, now)
                 give_up_orphans(connection, model, now)
                 forget_marks_of_parts(connection, now)
+                forget_server_readings(connection, now)
 
 
 def guarded(name: str, work: Callable[[], None]) -> Callable[[], None]:

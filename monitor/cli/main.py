@@ -26,6 +26,7 @@ MODULES = (
     *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
     *("workload",),
+    *("scrape", "server"),
     *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),
 )

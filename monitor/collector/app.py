@@ -25,6 +25,7 @@ from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
 from monitor.collector.link_pages import link_router
 from monitor.collector.logs import LOGGER
+from monitor.collector.otlp_metrics_api import OtlpMetrics, otlp_metrics_router
 from monitor.collector.ports import Store
 from monitor.collector.silences_api import silences_router
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
@@ -58,6 +59,7 @@ def create_app(
     outside = Outside(settings.public_url, settings.api_url)
     assembler = Assembler(store.engine, edge.producers, clock) if store.engine else None
     desk = AlertDesk(store, store.engine, clock, outside) if store.engine else None
+    metrics = OtlpMetrics(edge, store.engine) if store.engine else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -68,6 +70,8 @@ def create_app(
         yield
         if assembler is not None:
             assembler.close()
+        if metrics is not None:
+            metrics.close()
         if desk is not None:
             desk.close()
         edge.close()
@@ -80,6 +84,8 @@ def create_app(
     )
     app.state.edge = edge
     _add_intake(app, edge)
+    if metrics is not None:
+        app.include_router(otlp_metrics_router(metrics))
     if desk is not None:
         for router in (alerts_router, silences_router, actions_router, link_router):
             app.include_router(router(desk))

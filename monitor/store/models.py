@@ -123,6 +123,13 @@ def names_of_models(connection: Connection, project_id: int) -> dict[str, str]:
     return found | {name: name for name in own}
 
 
+def model_numbers_by_any_name(connection: Connection, project_id: int) -> dict[str, int]:
+    """Model numbers by every name they go by."""
+    named = names_of_models(connection, project_id)
+    numbers = {name: model_number(connection, project_id, name) for name in set(named.values())}
+    return {name: numbers[own] for name, own in named.items()}
+
+
 def register_deployment(
     connection: Connection,
     project_id: int,

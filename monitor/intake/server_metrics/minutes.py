@@ -78,6 +78,11 @@ class Minutes:
     restarted_at: datetime | None = None
 
 
+def models_of(point: MetricPoint, server: Server) -> tuple[str, ...]:
+    """The names that a point has for its model, the surest first."""
+    return point.told((*server.model_labels, RESOURCE_MODEL))
+
+
 def start_key(point: MetricPoint) -> str:
     """The start under which the state of a point's series is kept; empty where none is told."""
     if point.kind is not PointKind.CUMULATIVE or point.start is None:
@@ -132,7 +137,7 @@ def _take(
             made.unused[f"{point.name} is of another kind than {taken.reading} needs"] += 1
             continue
         key = MinuteKey(
-            point.told((*server.model_labels, RESOURCE_MODEL)),
+            models_of(point, server),
             _version(point, server),
             taken.reading,
             _minute(point.at),

@@ -1,0 +1,1 @@
+"""Reading the metrics of servers: one page, and all that are due."""

@@ -1,0 +1,1 @@
+"""Metrics of servers as readings."""
