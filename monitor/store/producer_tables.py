@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     Double,
     ForeignKeyConstraint,
@@ -15,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from monitor.store.metadata import metadata, model_key, of_model, when
+from monitor.store.metadata import identity, metadata, model_key, of_model, when
 
 server_series = Table(
     "server_series",
@@ -44,7 +45,7 @@ server_reading = Table(
     Column("low", Double),
     Column("high", Double),
     Column("seconds", Double, nullable=False),
-    Column("buckets", JSONB),
+    Column("buckets", JSONB(none_as_null=True)),
     PrimaryKeyConstraint("project_id", "model_id", "reading", "minute", "source", "version"),
     of_model(),
     Index("ix_server_reading_minute", "project_id", "minute"),
@@ -68,3 +69,50 @@ scrape_target = Table(
     ForeignKeyConstraint(["project_id"], ["project.id"]),
 )
 """Servers whose metrics are read now and then, and how the last tries went."""
+
+deployment_registration = Table(
+    "deployment_registration",
+    metadata,
+    identity(),
+    *model_key(),
+    Column("deployment_id", Integer, nullable=False),
+    Column("joins", JSONB, nullable=False),
+    when("valid_from"),
+    when("valid_to", nullable=True),
+    Column("evidence", JSONB),
+    when("registered_at"),
+    of_model(),
+    Index("ix_deployment_registration_model", "project_id", "model_id", "valid_from"),
+)
+"""Which deployment ran where and when, as somebody registered it. A row is never changed."""
+
+tag_conflict = Table(
+    "tag_conflict",
+    metadata,
+    *model_key(),
+    Column("digest", Text, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("used", Text),
+    Column("used_source", Text, nullable=False),
+    Column("other", Text, nullable=False),
+    Column("other_source", Text, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    when("first_at"),
+    when("last_at"),
+    PrimaryKeyConstraint("project_id", "model_id", "digest"),
+    of_model(),
+)
+"""Two sources that contradict each other on a tag; `requests` counts those told, again ones too."""
+
+tag_source = Table(
+    "tag_source",
+    metadata,
+    *model_key(),
+    Column("digest", Text, nullable=False),
+    Column("tag", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    when("first_at"),
+    PrimaryKeyConstraint("project_id", "model_id", "digest", "tag", "source"),
+    of_model(),
+)
+"""Who said the tags of a deployment (by its digest): the request, its resource, a registration."""

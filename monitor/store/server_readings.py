@@ -268,7 +268,7 @@ def _amount(body: Mapping[str, Any]) -> Amount:
 
 def _buckets_body(buckets: Buckets | None) -> Any:
     if buckets is None:
-        return sa.null()
+        return None
     return {"edges": list(buckets.edges), "counts": list(buckets.counts)}
 
 
