@@ -1,0 +1,240 @@
+"""The client: logs requests and labels, registers deployments. Each call takes microseconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from inferwatch_client.counters import Statistics
+from inferwatch_client.frozen import NotLoggable, frozen
+from inferwatch_client.inference import Inference
+from inferwatch_client.items import Item, Kind, Lane
+from inferwatch_client.options import Options, environment_options
+from inferwatch_client.pipeline import Pipeline
+from inferwatch_client.processes import close_with_multiprocessing, watch_process
+
+NO_COLLECTOR = "http://collector.invalid"
+
+
+class Client:
+    """Logs to one collector, in the background.
+
+    Settings are those of `Options`; mistakes in them raise ValueError here, at start. No other
+    method raises; `flush` and `close` alone wait. Made before a fork, it works in the children too.
+    """
+
+    def __init__(self, url: str, key: str, **settings: Any) -> None:
+        self._set_up(Options(url, key, **settings), enabled=True)
+
+    @classmethod
+    def from_environment(cls, **settings: Any) -> Client:
+        """A client of what INFERWATCH_COLLECTOR_URL, INFERWATCH_KEY (or INFERWATCH_KEY_FILE),
+        INFERWATCH_MODEL and INFERWATCH_SPOOL say; `settings` win.
+
+        Without an address or a key it warns once, and drops and counts everything.
+        """
+        found: dict[str, Any] = {**environment_options(), **settings}
+        if found.get("url") and found.get("key"):
+            return cls(**found)
+        made = cls.__new__(cls)
+        made._set_up(Options(**{**found, "url": NO_COLLECTOR, "key": "none"}), enabled=False)
+        return made
+
+    def _set_up(self, options: Options, *, enabled: bool) -> None:
+        self.options = options
+        self._enabled = enabled
+        self._pipeline = Pipeline(options, close_with_multiprocessing)
+        self._common: dict[str, Any] = {}
+        if options.deployment is not None:
+            self._common["deployment"] = options.deployment
+        self.set_tags(options.tags)
+        watch_process(self)
+
+    def log_request(
+        self,
+        columns: Mapping[str, Any],
+        *,
+        request_id: str | None = None,
+        event_time: datetime | int | None = None,
+        outcome: str | None = None,
+        outcome_reason: str | None = None,
+        tags: Mapping[str, str] | None = None,
+        deployment: int | None = None,
+        model: str | None = None,
+        leg: str | None = None,
+    ) -> str:
+        """Log one request; returns its id, by which a label finds it.
+
+        `event_time` is an aware datetime or nanoseconds since 1970, now if left out. `columns` are
+        copied. `tags` or `deployment` stand in place of the client's own.
+        """
+        chosen = self.next_id()
+        try:
+            if request_id is not None:
+                chosen = str(request_id)
+            envelope: dict[str, Any] = {
+                "request_id": chosen,
+                "event_time": time.time_ns() if event_time is None else event_time,
+            }
+            if tags is not None:
+                envelope["tags"] = dict(tags)
+            if deployment is not None:
+                envelope["deployment"] = deployment
+            if tags is None and deployment is None:
+                envelope.update(self._common)
+            if outcome is not None:
+                envelope["outcome"] = outcome
+            if outcome_reason is not None:
+                envelope["outcome_reason"] = outcome_reason
+            lane = ("requests", model, leg or self.options.leg)
+            self._put(Kind.REQUEST, lane, envelope, columns)
+        except Exception as error:  # noqa: BLE001 - nothing may ever reach the model
+            self.count_drop("not_encodable", 1, type(error).__name__)
+        return chosen
+
+    def log_requests(
+        self,
+        columns: Mapping[str, Sequence[Any]],
+        *,
+        request_ids: Sequence[str] | None = None,
+        event_time: datetime | int | None = None,
+        model: str | None = None,
+        leg: str | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> list[str]:
+        """Log the rows of a batch: one sequence or array a column, all equally long; their ids.
+
+        Costs a copy of the arrays, whatever the number of rows.
+        """
+        count = 0
+        chosen: list[str] = []
+        try:
+            count = max((len(values) for values in columns.values()), default=0)
+            given = [self.next_id() for _ in range(count)] if request_ids is None else request_ids
+            chosen = [str(one) for one in given]
+            if {len(chosen), *(len(values) for values in columns.values())} - {count}:
+                raise NotLoggable("columns of different lengths can't be logged")
+            envelope: dict[str, Any] = {
+                "request_ids": chosen,
+                "event_time": time.time_ns() if event_time is None else event_time,
+                **(self._common if tags is None else {"tags": dict(tags)}),
+            }
+            lane = ("requests", model, leg or self.options.leg)
+            if count:
+                self._put(Kind.ROWS, lane, envelope, columns, count)
+        except Exception as error:  # noqa: BLE001 - nothing may ever reach the model
+            self.count_drop("not_encodable", max(count, 1), str(error)[:200])
+        return chosen
+
+    def log_label(
+        self,
+        request_id: str,
+        value: bool | float | str,
+        *,
+        observed_at: datetime | int | None = None,
+        label: str | None = None,
+        source: str | None = None,
+        event_time: datetime | int | None = None,
+        model: str | None = None,
+        leg: str | None = None,
+    ) -> None:
+        """Log what turned out to be true for a request, or a signal; `label` is its name.
+
+        `observed_at` is now if left out. `event_time` is the request's, and makes it found sooner.
+        """
+        given = {"label": label, "source": source, "event_time": event_time, "leg": leg}
+        envelope = {
+            "request_id": request_id,
+            "observed_at": time.time_ns() if observed_at is None else observed_at,
+            **{name: fact for name, fact in given.items() if fact is not None},
+        }
+        self._put(Kind.LABEL, ("labels", model, ""), envelope, {"value": value})
+
+    def register_deployment(
+        self,
+        tags: Mapping[str, str],
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        **facts: Any,
+    ) -> None:
+        """Register a set of version tags; `facts` are what else the collector takes beside them.
+
+        The number comes later, in `statistics().registered`. Requests need not wait for it: they
+        carry the client's tags.
+        """
+        given = {"tags": tags, "name": name, **facts}
+        registration = {key: fact for key, fact in given.items() if fact is not None}
+        self._put(Kind.REGISTRATION, ("deployments", model, ""), {}, registration, 0)
+
+    def set_tags(self, tags: Mapping[str, str] | None) -> None:
+        """From now on requests carry these version tags; None for none."""
+        self._common = {name: fact for name, fact in self._common.items() if name != "tags"}
+        if tags:
+            self._common = {"tags": dict(tags)}
+
+    def inference(self, *, request_id: str | None = None, **settings: Any) -> Inference:
+        """Measure one inference: `with client.inference() as one: …; one.add(score=0.2)`.
+
+        Settings are those of Inference.
+        """
+        return Inference(self, request_id=request_id, **settings)
+
+    def flush(self, seconds: float = 10.0) -> bool:
+        """Wait until nothing waits any more, at most so long; whether that came about."""
+        return self._pipeline.flush(seconds)
+
+    def close(self, seconds: float | None = None) -> None:
+        """Send what waits, at most so long (`exit_seconds` if left out), and stop.
+
+        Runs by itself at the end of the process.
+        """
+        self._pipeline.close(self.options.exit_seconds if seconds is None else seconds)
+
+    def statistics(self) -> Statistics:
+        """What became of the records that this process logged."""
+        return self._pipeline.statistics()
+
+    def count_drop(self, reason: str, records: int, detail: str) -> None:
+        """Count records that were lost before they could be logged."""
+        self._pipeline.counters.logged += records
+        self._pipeline.counters.drop(reason, records, detail)
+
+    def next_id(self) -> str:
+        """A new request id, unique among all processes."""
+        return f"{self._pipeline.id_prefix}{next(self._pipeline.id_numbers):x}"
+
+    def start_anew(self) -> None:
+        """In a forked child: what waited in the parent is the parent's."""
+        self._pipeline.abandon()
+        self._pipeline = Pipeline(self.options, close_with_multiprocessing)
+
+    def _put(
+        self,
+        kind: Kind,
+        place: tuple[str, str | None, str],
+        envelope: dict[str, Any],
+        columns: Mapping[str, Any],
+        records: int = 1,
+    ) -> None:
+        pipeline = self._pipeline
+        try:
+            route, model, leg = place
+            model = model or self.options.model
+            if not self._enabled or model is None:
+                pipeline.counters.logged += records
+                pipeline.counters.drop("no_model" if self._enabled else "disabled", records)
+                return
+            try:
+                copied, size = frozen(columns)
+            except Exception as error:  # noqa: BLE001 - values may do anything when copied
+                detail = str(error) if isinstance(error, NotLoggable) else type(error).__name__
+                self.count_drop("not_encodable", records, detail)
+                return
+            if records > 1:
+                size += records * 64
+            pipeline.put(Item(kind, Lane(route, model, leg), envelope, copied, records, size))
+        except Exception as error:  # noqa: BLE001 - nothing may ever reach the model
+            pipeline.counters.drop("internal", records, repr(error))
