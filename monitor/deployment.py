@@ -45,7 +45,13 @@ TAG_GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 TAG_NAMES = frozenset(name for names in TAG_GROUPS.values() for name in names)
-PLACEHOLDERS = frozenset({"", "unknown", "n/a", "na", "null", "undefined", "latest", "?", "-"})
+PLACEHOLDERS = frozenset(
+    {"", "unknown", "n/a", "na", "null", "undefined", "latest", "?", "-", "not available"}
+)
+UNKNOWN_SERVICE = "unknown_service"
+"""What OpenTelemetry calls a service without a name; some SDKs add `:` and the program."""
+PRINTED_NOTHING = "None"
+"""What Python prints for nothing; the statement is spelled `none`."""
 MAX_TAG_LENGTH = 500
 
 
@@ -65,11 +71,11 @@ class Tags:
         for name, value in values.items():
             if name not in TAG_NAMES:
                 problems.append(f"unknown tag {name!r}; known are {', '.join(sorted(TAG_NAMES))}")
-            elif value is not None and (not isinstance(value, str) or not _storable(value)):
+            elif value is not None and (not isinstance(value, str) or not storable_tag(value)):
                 problems.append(
                     f"tag {name!r} is text of at most {MAX_TAG_LENGTH} printable characters"
                 )
-            elif isinstance(value, str) and value.strip().lower() not in PLACEHOLDERS:
+            elif isinstance(value, str) and not is_placeholder(value):
                 known[name] = value.strip()
         if problems:
             raise ValueError("; ".join(problems))
@@ -88,6 +94,18 @@ class Tags:
         return ", ".join(f"{name} {value}" for name, value in self.known) or "no tags known"
 
 
+def is_placeholder(value: str) -> bool:
+    """Whether a text means "unknown" whoever says it. What only one producer means so is in
+    `monitor.intake.claimed_tags`.
+    """
+    text = value.strip()
+    return (
+        text.lower() in PLACEHOLDERS
+        or text == PRINTED_NOTHING
+        or text.partition(":")[0].lower() == UNKNOWN_SERVICE
+    )
+
+
 def differing_groups(one: Tags, other: Tags) -> dict[str, tuple[str, ...]]:
     """Tag groups in which two deployments differ or can't be known to agree.
 
@@ -103,5 +121,6 @@ def differing_groups(one: Tags, other: Tags) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _storable(text: str) -> bool:
+def storable_tag(text: str) -> bool:
+    """Whether a text can be kept as a tag."""
     return len(text) <= MAX_TAG_LENGTH and text.isprintable()

@@ -14,7 +14,15 @@ depends_on = None
 phase = "pre"
 
 PROJECT = "project_id = nullif(current_setting('app.project', true), '')::int"
-TABLES = ("intake_part", "server_series", "server_reading", "scrape_target")
+TABLES = (
+    "intake_part",
+    "server_series",
+    "server_reading",
+    "scrape_target",
+    "deployment_registration",
+    "tag_conflict",
+    "tag_source",
+)
 
 
 def upgrade() -> None:
@@ -50,6 +58,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("done"),
     )
     _servers()
+    _registrations()
     for table in TABLES:
         op.execute(f"alter table {table} enable row level security, force row level security")
         op.execute(f"create policy own_project on {table} using ({PROJECT}) with check ({PROJECT})")
@@ -61,6 +70,10 @@ def upgrade() -> None:
     op.execute("grant select, update on scrape_target to inferwatch_worker")
     op.execute("grant select on server_reading, scrape_target"
                " to inferwatch_dashboard, inferwatch_export")  # fmt: skip
+    op.execute("grant select, insert on deployment_registration, tag_source to inferwatch_ingest")
+    op.execute("grant select, insert, update on tag_conflict to inferwatch_ingest")
+    op.execute("grant select on deployment_registration, tag_conflict, tag_source"
+               " to inferwatch_worker, inferwatch_dashboard, inferwatch_export")  # fmt: skip
 
 
 def _servers() -> None:
@@ -130,3 +143,68 @@ def _servers() -> None:
         ),
         sa.PrimaryKeyConstraint("project_id", "name", name=op.f("pk_scrape_target")),
     )  # fmt: skip
+
+
+def _registrations() -> None:
+    """Which deployment ran where and when, who said its tags, and who contradicted whom."""
+    op.create_table(
+        "deployment_registration",
+        sa.Column("id", sa.Integer(), sa.Identity(always=True), nullable=False),
+        *_model_key(),
+        sa.Column("deployment_id", sa.Integer(), nullable=False),
+        sa.Column("joins", postgresql.JSONB(), nullable=False),
+        sa.Column("valid_from", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("valid_to", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("evidence", postgresql.JSONB(), nullable=True),
+        sa.Column("registered_at", sa.DateTime(timezone=True), nullable=False),
+        _of_model("deployment_registration"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_deployment_registration")),
+    )
+    op.create_index(
+        "ix_deployment_registration_model",
+        "deployment_registration",
+        ["project_id", "model_id", "valid_from"],
+        unique=False,
+    )
+    op.create_table(
+        "tag_conflict",
+        *_model_key(),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("tag", sa.Text(), nullable=False),
+        sa.Column("used", sa.Text(), nullable=True),
+        sa.Column("used_source", sa.Text(), nullable=False),
+        sa.Column("other", sa.Text(), nullable=False),
+        sa.Column("other_source", sa.Text(), nullable=False),
+        sa.Column("requests", sa.BigInteger(), nullable=False),
+        sa.Column("first_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("last_at", sa.DateTime(timezone=True), nullable=False),
+        _of_model("tag_conflict"),
+        sa.PrimaryKeyConstraint("project_id", "model_id", "digest", name=op.f("pk_tag_conflict")),
+    )
+    op.create_table(
+        "tag_source",
+        *_model_key(),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("tag", sa.Text(), nullable=False),
+        sa.Column("source", sa.Text(), nullable=False),
+        sa.Column("first_at", sa.DateTime(timezone=True), nullable=False),
+        _of_model("tag_source"),
+        sa.PrimaryKeyConstraint(
+            "project_id", "model_id", "digest", "tag", "source", name=op.f("pk_tag_source")
+        ),
+    )
+
+
+def _model_key() -> tuple[sa.Column[int], sa.Column[int]]:
+    return (
+        sa.Column("project_id", sa.Integer(), nullable=False),
+        sa.Column("model_id", sa.Integer(), nullable=False),
+    )
+
+
+def _of_model(table: str) -> sa.ForeignKeyConstraint:
+    return sa.ForeignKeyConstraint(
+        ["project_id", "model_id"],
+        ["model.project_id", "model.id"],
+        name=op.f(f"fk_{table}_project_id_model_id_model"),
+    )

@@ -43,7 +43,14 @@ from monitor.store.alert_tables import (
     silence,
 )
 from monitor.store.metadata import identity, metadata, model_key, of_model, when
-from monitor.store.producer_tables import scrape_target, server_reading, server_series
+from monitor.store.producer_tables import (
+    deployment_registration,
+    scrape_target,
+    server_reading,
+    server_series,
+    tag_conflict,
+    tag_source,
+)
 from monitor.store.promise_tables import incident, seasonal_baseline
 from monitor.store.quality_tables import (
     comparison,
@@ -460,6 +467,7 @@ __all__ = (
     "delay_curve",
     "delivery",
     "delivery_attempt",
+    "deployment_registration",
     "estimator",
     "explanation",
     "golden_run",
@@ -478,6 +486,8 @@ __all__ = (
     "server_reading",
     "server_series",
     "silence",
+    "tag_conflict",
+    "tag_source",
 )
 
 WITHOUT_ROW_SECURITY = frozenset(

@@ -33,6 +33,7 @@ from monitor.intake.bodies.openai_request import (
 from monitor.intake.bodies.openai_stream import Streamed, join_chunks, looks_streamed, read_stream
 from monitor.intake.bodies.openai_versions import names, server_of, version_tags
 from monitor.intake.bodies.told_body import ToldBody
+from monitor.intake.claimed_tags import claimed_words
 from monitor.records import RequestOutcome
 from monitor.strictjson import loads
 
@@ -97,7 +98,7 @@ def read_openai_values(
     )
     if answer is None and kind is None:
         outcome, reason = RequestOutcome.FAILED, "no answer was told"
-    fields = {**request_fields(wanted), **_answer_fields(told, said, lower)}
+    fields = {**request_fields(wanted), **_answer_fields(told, said, lower), **claimed_words(lower)}
     if kind is not None:
         fields["error_type"] = kind
     if streamed is not None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from monitor.intake.bodies.openai_numbers import mapping, text
+from monitor.intake.claimed_tags import claimed_tags, told_version
 
 _VLLM = re.compile(r"vllm-(\d+(?:\.\d+)*[A-Za-z0-9.+]*)(?:-.*)?", re.ASCII)
 _LLAMA = re.compile(r"b\d+-[0-9a-f]{6,40}", re.ASCII)
@@ -45,7 +46,8 @@ def version_tags(
     else:
         tags["config_hash"] = fingerprint
     tags["model_version"] = _model_version(answer, asked, server)
-    return {name: value for name, value in tags.items() if value}
+    known = {name: said for name, value in tags.items() if (said := told_version(value))}
+    return {**known, **claimed_tags(headers)}
 
 
 def names(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[str, ...]:
@@ -57,10 +59,10 @@ def names(answer: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[str, ...
 def _model_version(
     answer: Mapping[str, Any], asked: Mapping[str, Any], server: str | None
 ) -> str | None:
-    weights = text(mapping(answer.get("meta_info")).get("weight_version"))
+    weights = mapping(answer.get("meta_info")).get("weight_version")
     if weights is not None:
-        return None if weights == "default" else weights
-    answered = text(answer.get("model"))
+        return told_version(weights, "sglang")
+    answered = told_version(answer.get("model"))
     if server is not None and answered == text(asked.get("model")):
         return None
     return answered
