@@ -6,10 +6,9 @@ characters, so that reasons stay few; `missing/{column}` int64[1]; `good/{column
 where the contract has an objective: requests answered (also from a cache) with a value of that
 column up to the limit, which stands in the name so that counts of two limits never add up; sparse
 `log/{column}` for the columns with the roles timing, count and cost.
-A key of `log/` is the value's float bits without the low 46: sign, exponent and six bits of the
-mantissa. A cell is at most 1/64 of its value wide. Its values are the row count and the sum of the
-next 30 bits, from which the sum of the column comes back within 2⁻³⁶ of itself. The idea is
-DDSketch's (Masson, Rim and Lee, 2019) with cells that never collapse, so that merging is exact.
+`log_cells` says how. More, each only where the contract has the columns: words and flags
+(`serving_words`), cells by word, flag or outcome (`serving_splits`), sums of two counts
+(`serving_sums`), what follows from several columns (`serving_derived`), router counts (`cascade`).
 """
 
 from __future__ import annotations
@@ -24,21 +23,24 @@ from monitor.contract import ColumnRole, ColumnType, Contract
 from monitor.contract_quality import ServiceObjective
 from monitor.layout import Layout
 from monitor.profiles.arrays import AnyArray, Floats, Integers, totals_by_key
+from monitor.profiles.cascade import cascade_codes, cascade_name
 from monitor.profiles.groups import membership
+from monitor.profiles.log_cells import REST_BITS, cell_bounds, log_tables
 from monitor.profiles.part import Part
 from monitor.profiles.rows import RequestRows
+from monitor.profiles.serving_derived import add_derived
+from monitor.profiles.serving_rows import LOG, MISSING, ServingRows
+from monitor.profiles.serving_splits import add_splits
+from monitor.profiles.serving_sums import add_ratios
+from monitor.profiles.serving_words import add_flags, add_words
 from monitor.records import RequestOutcome
 
-OUTCOME, REASON, MISSING, LOG, GOOD = "outcome", "reason/", "missing/", "log/", "good/"
+OUTCOME, REASON, GOOD = "outcome", "reason/", "good/"
 OUTCOME_SLOTS = 16
 MAX_REASON_LENGTH = 100
 _ROLES = frozenset({ColumnRole.TIMING, ColumnRole.COUNT, ColumnRole.COST})
 _TYPES = frozenset({ColumnType.NUMBER, ColumnType.INTEGER})
 _ANSWERS = (int(RequestOutcome.ANSWERED), int(RequestOutcome.CACHED))
-_CELL_BITS = 46
-_REST_BITS = 30
-_SIGN_STEP = 2 ** (63 - _CELL_BITS)
-_SMALLEST = 2.0**-1000
 _VARIABLE = re.compile(r"[0-9a-fA-F]{8}[0-9a-fA-F-]*|\d+")
 
 
@@ -75,15 +77,34 @@ def build_serving_parts(
     if contract.objective is not None:
         _add_good(dense, rows, layout, contract.objective, (places, members))
     sparse: list[dict[str, tuple[Integers, Integers]]] = [{} for _ in range(n_groups)]
-    for name in serving_columns(contract):
-        values = rows.number_column(layout.slot(name).number_start)[places]
-        absent = np.isnan(values)
-        missing = np.bincount(members[absent], minlength=n_groups)
-        tables = _log_tables(values[~absent], members[~absent], n_groups)
-        for group in range(n_groups):
-            dense[group][MISSING + name] = missing[group : group + 1].astype(np.int64)
-            sparse[group][LOG + name] = tables[group]
+    serving = ServingRows(rows, layout, places, members, n_groups, dense, sparse)
+    measured = serving_columns(contract)
+    for name in measured:
+        _add_measured(serving, name)
+    _add_more(serving, contract, measured)
     return [Part(dense[group], sparse[group]) for group in range(n_groups)]
+
+
+def _add_measured(serving: ServingRows, name: str) -> None:
+    values = serving.number(name)
+    absent = np.isnan(values)
+    missing = np.bincount(serving.members[absent], minlength=serving.n_groups)
+    tables = log_tables(values[~absent], serving.members[~absent], serving.n_groups)
+    for group in range(serving.n_groups):
+        serving.dense[group][MISSING + name] = missing[group : group + 1].astype(np.int64)
+        serving.sparse[group][LOG + name] = tables[group]
+
+
+def _add_more(serving: ServingRows, contract: Contract, measured: tuple[str, ...]) -> None:
+    add_words(serving, contract)
+    add_flags(serving, contract)
+    add_splits(serving, contract, measured)
+    add_ratios(serving, contract, measured)
+    add_derived(serving, contract)
+    cascade = contract.cascade
+    if cascade is not None and cascade.threshold is not None:
+        codes = cascade_codes(serving.rows, cascade, serving.layout)[serving.places]
+        serving.add_counts(cascade_name(cascade), codes, 4)
 
 
 def _outcomes(rows: RequestRows, places: Integers, members: Integers, n_groups: int) -> Integers:
@@ -142,29 +163,6 @@ def plain_reason(text: str) -> str:
     return _VARIABLE.sub("#", text)[:MAX_REASON_LENGTH]
 
 
-def log_keys(values: Floats) -> tuple[Integers, Integers]:
-    """Cell key and the next 30 bits of finite values; zero and anything below 2⁻¹⁰⁰⁰ has key 0."""
-    plain = np.where(np.abs(values) < _SMALLEST, 0.0, values)
-    bits = np.ascontiguousarray(plain).view(np.int64)
-    rest = (bits >> (_CELL_BITS - _REST_BITS)) & (2**_REST_BITS - 1)
-    return bits >> _CELL_BITS, rest
-
-
-def _log_tables(
-    values: Floats, members: Integers, n_groups: int
-) -> list[tuple[Integers, Integers]]:
-    keys, rest = log_keys(values)
-    low = int(keys.min()) if len(keys) else 0
-    span = int(keys.max()) - low + 1 if len(keys) else 1
-    grouped, totals = totals_by_key(members * span + (keys - low), (rest,))
-    bounds = np.searchsorted(grouped, np.arange(n_groups + 1) * span)
-    cells = grouped % span + low
-    return [
-        (cells[bounds[g] : bounds[g + 1]], totals[bounds[g] : bounds[g + 1]])
-        for g in range(n_groups)
-    ]
-
-
 def outcome_counts(part: Part) -> dict[RequestOutcome, int]:
     """Requests by outcome, every outcome named."""
     counts = part.dense.get(OUTCOME, np.zeros(OUTCOME_SLOTS, np.int64))
@@ -186,7 +184,7 @@ def value_counts(part: Part, column: str) -> tuple[Floats, Integers]:
     keys, values = part.sparse.get(
         LOG + column, (np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
     )
-    low, high = _bounds(keys)
+    low, high = cell_bounds(keys)
     middle = low / (0.5 + 0.5 * (low / high))
     signed = np.where(keys < 0, -middle, middle)
     order = np.argsort(signed, kind="stable")
@@ -212,17 +210,9 @@ def log_totals(part: Part, column: str) -> LogTotals:
     keys, values = part.sparse.get(
         LOG + column, (np.zeros(0, np.int64), np.zeros((0, 2), np.int64))
     )
-    low, high = _bounds(keys)
-    step = (high - low) / 2.0**_REST_BITS
+    low, high = cell_bounds(keys)
+    step = (high - low) / 2.0**REST_BITS
     sums = np.where(keys == 0, 0.0, values[:, 0] * low + values[:, 1] * step)
     missing = part.dense.get(MISSING + column, np.zeros(1, np.int64))
     total = float(np.where(keys < 0, -sums, sums).sum())
     return LogTotals(int(values[:, 0].sum()), int(missing[0]), total)
-
-
-def _bounds(keys: Integers) -> tuple[Floats, Floats]:
-    """Smallest absolute value of each cell, and that of the next cell away from zero."""
-    size = np.where(keys < 0, keys + _SIGN_STEP, keys)
-    low = (size << _CELL_BITS).view(np.float64)
-    high = np.minimum(((size + 1) << _CELL_BITS).view(np.float64), np.finfo(np.float64).max)
-    return low, high

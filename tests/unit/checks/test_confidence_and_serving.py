@@ -9,8 +9,8 @@ from scipy import stats
 from monitor.checks.confidence import mean_confidence, score_confidence
 from monitor.checks.serving import percentiles, percentiles_of, request_rate, serving_rates
 from monitor.measurement import Measured, TooFew
+from monitor.profiles.log_cells import log_keys
 from monitor.profiles.part import Part
-from monitor.profiles.serving import log_keys
 from monitor.records import RequestOutcome
 from tests.unit.checks.factories import binary, numbers, value_cells
 

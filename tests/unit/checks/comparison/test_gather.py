@@ -12,8 +12,10 @@ from monitor.checks.comparison.gather import CellKey, Gatherer
 from monitor.contract import Contract
 from monitor.profiles.arrays import totals_by_key
 from monitor.profiles.labels import UNIT, pack_binary
+from monitor.profiles.log_cells import log_keys
 from monitor.profiles.part import Part, PartKind
-from monitor.profiles.serving import LOG, OUTCOME, OUTCOME_SLOTS, good_name, log_keys
+from monitor.profiles.serving import OUTCOME, OUTCOME_SLOTS, good_name
+from monitor.profiles.serving_rows import LOG
 from monitor.records import RequestOutcome
 from tests.factories import make_contract
 from tests.unit.checks.comparison.factories import MONDAY
