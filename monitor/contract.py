@@ -27,11 +27,13 @@ from monitor.contract_quality import (
     Label,
     ServiceObjective,
     Signal,
+    SignalDirection,
     SignalKind,
     fairness_problems,
     objective_problems,
     signal_problems,
 )
+from monitor.contract_stages import MAX_STAGES, Stage, stage_problems
 from monitor.contract_workload import Workload, workload_problems
 from monitor.holiday_days import is_known_country
 
@@ -139,6 +141,7 @@ class Contract(Frozen):
     signals: tuple[Signal, ...] = Field(default=(), max_length=50)
     fairness: Fairness | None = None
     objective: ServiceObjective | None = None
+    stages: tuple[Stage, ...] = Field(default=(), max_length=MAX_STAGES)
     workload: Workload | None = None
     costs: Costs | None = None
     cascade: Cascade | None = None
@@ -169,6 +172,7 @@ class Contract(Frozen):
             *objective_problems(self.objective, timings),
             *workload_problems(self.workload, *_served_columns(self)),
             *_cost_problems(self),
+            *_stage_problems(self),
         ]
         if problems:
             raise ValueError("; ".join(problems))
@@ -216,15 +220,34 @@ def _column_problems(contract: Contract) -> list[str]:
 def _cost_problems(contract: Contract) -> list[str]:
     held = {column.field or column.name for column in contract.columns}
     telling = (SignalKind.EVENT, SignalKind.PREFERENCE, SignalKind.RUBRIC)
-    signals = [signal.name for signal in contract.signals if signal.kind in telling]
+    signals = [
+        signal.name
+        for signal in contract.signals
+        if signal.kind in telling and signal.direction is SignalDirection.LOWER_IS_WORSE
+    ]
     routes = contract.cascade.routes if contract.cascade is not None else None
     judged = contract.label is not None and contract.task in (Task.BINARY, Task.MULTICLASS)
-    categories = {c.name for c in contract.columns if c.type is ColumnType.CATEGORY}
+    routed = {
+        column.name
+        for column in contract.columns
+        if column.type is ColumnType.CATEGORY and (column.field or column.name) == "route"
+    }
     numbers = {c.name for c in contract.columns if c.type is ColumnType.NUMBER}
     return [
         *cost_problems(contract.costs, held, signals, routes, has_right_answer=judged),
-        *cascade_problems(contract.cascade, categories, numbers),
+        *cascade_problems(contract.cascade, routed, numbers),
     ]
+
+
+def _stage_problems(contract: Contract) -> list[str]:
+    timings = contract.with_role(ColumnRole.TIMING)
+    numbers = (ColumnType.NUMBER, ColumnType.INTEGER)
+    return stage_problems(
+        contract.stages,
+        {column.field or column.name: column.name for column in timings},
+        {column.name: column.unit for column in contract.columns},
+        {column.name for column in timings if column.type in numbers},
+    )
 
 
 def _served_columns(contract: Contract) -> tuple[set[str], set[str]]:

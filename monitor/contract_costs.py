@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -95,11 +95,13 @@ class Escalation(StrEnum):
 class Cascade(Frozen):
     """A router: the column of its score, its threshold, and the routes from cheap to dear.
 
-    `route` is a category column whose values are the routes; `score` a number column.
+    `route` is the category column of the field `route`; `score` a number column.
     """
 
     route: str
-    routes: tuple[str, ...] = Field(min_length=2, max_length=50)
+    routes: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
+        min_length=2, max_length=50
+    )
     score: str | None = None
     threshold: float | None = Field(default=None, allow_inf_nan=False)
     escalate: Escalation = Escalation.BELOW
@@ -137,7 +139,10 @@ def cost_problems(
     if costs.success == "label" and not has_right_answer:
         problems.append("costs.success: label needs a label of a binary or multiclass model")
     if costs.signal is not None and costs.signal not in signals:
-        problems.append(f"costs.success: {costs.signal!r} is no event, preference or rubric signal")
+        problems.append(
+            f"costs.success: {costs.signal!r} is no event, preference or rubric signal with the"
+            " direction lower_is_worse"
+        )
     if costs.retry_share is not None and "retries" not in held:
         problems.append("costs.retry_share: no column holds retries")
     if costs.review_per_hour is not None and "review_time" not in held:
@@ -150,14 +155,16 @@ def cost_problems(
 
 
 def cascade_problems(
-    cascade: Cascade | None, categories: Collection[str], numbers: Collection[str]
+    cascade: Cascade | None, routes: Collection[str], numbers: Collection[str]
 ) -> list[str]:
-    """What is wrong with the columns of a cascade."""
+    """What is wrong with its columns; `routes`: category columns with the field route."""
     if cascade is None:
         return []
     problems = []
-    if cascade.route not in categories:
-        problems.append(f"cascade.route {cascade.route!r} is not a category column")
+    if cascade.route not in routes:
+        problems.append(
+            f"cascade.route {cascade.route!r} is not a category column with `field: route`"
+        )
     if cascade.score is not None and cascade.score not in numbers:
         problems.append(f"cascade.score {cascade.score!r} is not a number column")
     return problems

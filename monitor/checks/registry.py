@@ -33,6 +33,8 @@ class CheckName(StrEnum):
     SIGNAL = "signal"
     CONFIDENCE = "confidence"
     SERVING = "serving"
+    COST = "cost"
+    CASCADE = "cascade"
     CONTRAST = "contrast"
     INCIDENT = "incident"
 
@@ -238,6 +240,23 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("error_rate", "share", _UP),
         ("abstention_rate", "share", _UP),
         ("request_rate", "per_second", _BOTH),
+    ),
+    *_entries(
+        CheckName.COST,
+        _SERVING,
+        ("per_request", "currency", _UP),
+        ("per_success", "currency", _UP),
+        ("energy_per_request", "J", _UP),
+        ("energy_per_success", "J", _UP),
+    ),
+    *_column_entries(  # the route stands in the place of the column
+        CheckName.CASCADE, _SERVING, ("route_share", "share", _BOTH)
+    ),
+    *_entries(
+        CheckName.CASCADE,
+        _SERVING,
+        ("escalated", "share", _BOTH),
+        ("threshold_kept", "share", _DOWN),
     ),
     *_entries(
         CheckName.GOLDEN,

@@ -25,7 +25,7 @@ MODULES = (
     *("incidents", "promise", "backtest"),
     *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
-    *("workload",),
+    *("workload", "costs"),
     *("scrape", "server"),
     *("keys", "project", "explore"),
     *("collect", "run", "dashboard", "demo", "db"),

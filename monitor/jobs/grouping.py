@@ -78,8 +78,9 @@ def segment_numbers(
 ) -> Integers:
     """The segment of each row for each declared key, int64[n, k]; -1 beyond MAX_SEGMENTS.
 
-    Values beyond the baseline's 20 most frequent ones share the segment "(other)", so that a new
-    value can never make the number of profiles explode. Without a binning there are no segments.
+    Values beyond the baseline's 20 most frequent ones and the first 20 that the contract declares
+    share the segment "(other)", so that a new value can never make the number of profiles explode.
+    Without a binning there are no segments.
     """
     keys = contract.segment_keys() if binning is not None else ()
     if binning is None or not keys:
@@ -109,11 +110,20 @@ def _value_codes(rows: RequestRows, column: str, binning: Binning) -> tuple[list
         return ["false", "true", MISSING], codes
     cells = binning.views.get(column)
     top = list(cells.top[:TOP_VALUES]) if isinstance(cells, CategoryCells) else []
+    top += [value for value in _declared(rows.contract, column) if value not in top]
     texts = rows.text_column(slot.text_start)
     found = pc.index_in(texts, value_set=pa.array(top, pa.string())).fill_null(len(top))
     missing = texts.is_null().to_numpy(zero_copy_only=False)
     codes = np.where(missing, len(top) + 1, found.to_numpy(zero_copy_only=False)).astype(np.int64)
     return [*top, OTHER, MISSING], codes
+
+
+def _declared(contract: Contract, column: str) -> tuple[str, ...]:
+    """Values that the contract names: a route that nobody took yet is a segment of its own."""
+    cascade = contract.cascade
+    if cascade is not None and cascade.route == column:
+        return cascade.routes[:TOP_VALUES]
+    return (contract.column(column).categories or ())[:TOP_VALUES]
 
 
 def _definition(code: int, key: Sequence[str], names: Sequence[Sequence[str]]) -> dict[str, str]:

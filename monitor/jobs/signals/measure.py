@@ -26,6 +26,7 @@ from monitor.checks.signals.outcomes import LOSS, TIE, WIN
 from monitor.contract_quality import Signal
 from monitor.jobs.base import JobContext, JobReport, run_claimed
 from monitor.jobs.check_windows import save_measurements
+from monitor.jobs.costs_of_signals import costs_of_signals
 from monitor.jobs.names import SIGNALS
 from monitor.jobs.signals.plan import days_of, longest_age, newest_end, plan_days
 from monitor.jobs.signals.subjects import Owners, Tally, measurements_of
@@ -60,6 +61,7 @@ def _measure(context: JobContext, held: Claim) -> None:
     windows = [local_day(start, zone) for start in held.starts]
     with transaction(context.engine, context.project_id, Role.WORKER, snapshot=True) as connection:
         found, rows = _measured(connection, context, windows)
+        found += costs_of_signals(connection, context, found)
         save_measurements(connection, context, found)
         finish(connection, held, rows)
 
