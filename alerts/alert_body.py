@@ -114,6 +114,8 @@ def _context_body(known: AlertContext, limits: Limits) -> dict[str, Json]:
         "traffic": _traffic_body(known.traffic),
         "quality": _text(known.quality, limits),
         "automatic": _text(known.action, limits),
+        "server": [clean(each, limits.text) for each in known.server[: limits.changed]],
+        "look_at": [clean(each, limits.text) for each in known.look_at[: limits.changed]],
     }
 
 

@@ -17,7 +17,7 @@ from alerts.config_responses import command_mistake
 from alerts.durations import duration_of, read_duration
 from alerts.model import ResponseAction, Severity
 from alerts.responses import DefinedResponse
-from alerts.rules import Bounds, Matcher, Rule, Subject, ValueSource
+from alerts.rules import CONTEXT, Bounds, Matcher, Rule, Subject, ValueSource, is_context
 from alerts.templates import template_mistakes
 from alerts.yaml_source import Section, did_you_mean
 
@@ -53,6 +53,7 @@ class Lasting:
 def read_rules(sections: Sequence[Section], names: Names) -> list[Rule]:
     """All rules, with what they say of each other checked; unusable ones are left out, reported."""
     read = [(each, read_rule(each, names)) for each in sections]
+    context = frozenset(rule.name for _, rule in read if rule and _asks_for_context(rule))
     composites = {rule.name for _, rule in read if rule and isinstance(rule.condition, Composite)}
     superseding = {rule.name: rule.supersedes for _, rule in read if rule is not None}
     for each, rule in read:
@@ -60,6 +61,7 @@ def read_rules(sections: Sequence[Section], names: Names) -> list[Rule]:
             continue
         if isinstance(rule.condition, Composite):
             _check_parts(each, rule.condition, composites - {rule.name})
+        _check_context(each, rule, context)
         for other in rule.supersedes:
             if rule.name in superseding.get(other, ()) and other != rule.name:
                 each.complain("supersedes", f"{other!r} supersedes this rule as well; keep one")
@@ -167,6 +169,29 @@ def _check_parts(each: Section, condition: Composite, composites: set[str]) -> N
                 each.place,
                 f"{name!r} is made of other rules itself; name its parts instead",
             )
+
+
+def _asks_for_context(rule: Rule) -> bool:
+    """Whether the rule names readings that a server tells of itself."""
+    patterns = [p for matcher in rule.when if matcher.label == "method" for p in matcher.patterns]
+    return any(
+        is_context(each) or (each.endswith("*") and CONTEXT.startswith(each[:-1]))
+        for each in patterns
+    )
+
+
+def _check_context(each: Section, rule: Rule, context: frozenset[str]) -> None:
+    """What servers tell of themselves may explain; nobody is woken by it alone."""
+    if rule.severity is not Severity.PAGE:
+        return
+    condition = rule.condition
+    alone = rule.name in context or (isinstance(condition, Composite) and condition.holds(context))
+    if alone:
+        each.complain(
+            "severity",
+            "what a server tells of itself never pages alone: make it a ticket or a notice, or"
+            " all_of with a rule on what requests show",
+        )
 
 
 def _read_when(each: Section) -> tuple[Matcher, ...]:

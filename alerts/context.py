@@ -40,8 +40,9 @@ class AlertContext:
     `baseline` says in words what the value is compared with, such as `training: 0.12`. `fired`
     counts the episodes that fired in 30 days, this one included. `quality` says in words what was
     known about quality then (for drift) or about drift (for quality). `traffic` is None for alerts
-    that name no deployment. `action` is what became of
-    the automatic action. Links are addresses; those that act expire at `links_until`.
+    that name no deployment. `action` is what became of the automatic action. `server` says in words
+    what the model's servers told of themselves then, `look_at` which areas to measure; neither is a
+    conclusion. Links are addresses; those that act expire at `links_until`.
     """
 
     baseline: str | None = None
@@ -52,6 +53,8 @@ class AlertContext:
     action: str | None = None
     command: str | None = None
     data_until: datetime | None = None
+    server: tuple[str, ...] = ()
+    look_at: tuple[str, ...] = ()
     acknowledge_link: str | None = None
     silence_link: str | None = None
     evidence_link: str | None = None

@@ -110,6 +110,9 @@ def _surroundings(known: AlertContext) -> Iterator[str]:
         )
     if known.quality:
         yield f"Known then: {known.quality}"
+    if known.server:
+        yield f"Its servers then: {'; '.join(known.server)}"
+    yield from (f"To measure, no conclusion: {each}" for each in known.look_at)
     if known.action:
         yield f"Automatic action: {known.action}"
 

@@ -15,6 +15,14 @@ from alerts.conditions.burn import BurnRate, burn_excess, is_burning
 from alerts.conditions.composite import HOLDS, Composite
 from alerts.model import DataState, Labels, Reading, ReadingState, ResponseAction, Severity
 
+CONTEXT = "server_"
+"""How methods begin whose readings a server tells of itself: context, and never a page alone."""
+
+
+def is_context(method: str) -> bool:
+    """Whether a method's readings may raise suspicion or explain, and no more."""
+    return method.startswith(CONTEXT)
+
 
 class Verdict(StrEnum):
     """What one reading says about one rule. Unknown neither opens nor ends anything."""
@@ -150,8 +158,13 @@ class Rule:
         return None if self.command is None else self.command.replace("{alert}", str(alert))
 
     def matches(self, labels: Labels) -> bool:
-        """Whether every matcher fits. A composite looks at other rules' alerts, at no reading."""
+        """Whether every matcher fits. A composite looks at other rules' alerts, at no reading.
+
+        A page rule never looks at what a server tells of itself, however widely it asks.
+        """
         if isinstance(self.condition, Composite):
+            return False
+        if self.severity is Severity.PAGE and is_context(labels.get("method", "")):
             return False
         return all(matcher.matches(labels) for matcher in self.when)
 

@@ -132,9 +132,12 @@ class _Surroundings:
 
 
 def looked_into(known: AlertContext, entry: Entry, model: KnownModel) -> AlertContext:
-    """What the model's own rows add: baseline, changed tags, quality known then, fresh data."""
+    """What the model's own rows add: baseline, changed tags, quality, servers, fresh data."""
+    servers = model.servers_then(entry.alert)
     return replace(
         known,
+        server=servers.server,
+        look_at=servers.look_at,
         baseline=model.baseline_words(entry.alert),
         changed=model.changed_before(entry.alert),
         quality=model.known_then(entry),

@@ -21,6 +21,7 @@ from monitor.checks.registry import CheckName
 from monitor.deployment import Tags
 from monitor.jobs.promise.quality_known import quality_known
 from monitor.jobs.readings import segment_text
+from monitor.jobs.server_context import ServerContext, server_context
 from monitor.records import LIVE_LEG
 from monitor.store.alert_context import (
     Series,
@@ -107,6 +108,11 @@ class KnownModel:
         served = {number: sum(by_hour.values()) for number, by_hour in counts.items()}
         total = sum(served.values())
         return TrafficShare(sum(served.get(n, 0) for n in concerned), total) if total else None
+
+    def servers_then(self, alert: Alert) -> ServerContext:
+        """What its servers told of themselves then, and areas to measure when it is slow."""
+        contract = self._model.contract if self._model is not None else None
+        return server_context(self.connection, self.project_id, self.model_id, contract, alert)
 
     def known_then(self, entry: Entry) -> str | None:
         """Of drift: the quality known then; of quality: the drift incidents open then."""

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.engine import Engine
 
-from monitor.intake.server_metrics.minutes import MinuteReading
+from monitor.intake.server_metrics.minutes import MinuteReading, value_of
 from monitor.reports.database import reading as reading_database
 from monitor.server_buckets import Between, quantile_between
 from monitor.server_readings import SERVER_READINGS, ReadingKind, ServerReading
@@ -110,13 +110,6 @@ def lines_of(rows: Sequence[StoredReading]) -> list[ServerLine]:
     order = {name: place for place, name in enumerate(SERVER_READINGS)}
     keys = sorted((key for key in groups if key[0] in order), key=lambda k: (order[k[0]], k[1:]))
     return [_line(groups[key]) for key in keys]
-
-
-def value_of(kind: ReadingKind, sums: MinuteReading) -> float | None:
-    """The one number of sums: a mean, or the number of events; None when nothing was counted."""
-    if kind is ReadingKind.EVENTS:
-        return sums.total
-    return sums.total / sums.n if sums.n > 0 else None
 
 
 def _line(rows: Sequence[StoredReading]) -> ServerLine:

@@ -78,6 +78,13 @@ class Minutes:
     restarted_at: datetime | None = None
 
 
+def value_of(kind: ReadingKind, sums: MinuteReading) -> float | None:
+    """The one number of sums: a mean, or the number of events; None when nothing was counted."""
+    if kind is ReadingKind.EVENTS:
+        return sums.total
+    return sums.total / sums.n if sums.n > 0 else None
+
+
 def models_of(point: MetricPoint, server: Server) -> tuple[str, ...]:
     """The names that a point has for its model, the surest first."""
     return point.told((*server.model_labels, RESOURCE_MODEL))

@@ -10,6 +10,7 @@ from monitor.jobs.conditions.data import (
     request_age,
     schema_break,
 )
+from monitor.jobs.conditions.servers import server_condition, server_unread
 from monitor.jobs.conditions.work import (
     dead_deliveries,
     failed,
@@ -31,4 +32,10 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("dead_deliveries", "messages", dead_deliveries, is_count=True),
     Condition("receiver_disabled", "receivers", receiver_disabled, is_count=True),
     Condition("actions_without_outcome", "actions", without_outcome, is_count=True),
+    Condition("server_queue_length", "requests", server_condition("queue_length")),
+    Condition("server_queue_time", "ms", server_condition("queue_time")),
+    Condition("server_cache_usage", "share", server_condition("cache_usage")),
+    Condition("server_preemptions", "requests", server_condition("preemptions"), is_count=True),
+    Condition("server_restarts", "restarts", server_condition("restarts"), is_count=True),
+    Condition("server_unread", "minutes", server_unread),
 )
