@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from monitor.checks.drift.registry import METHODS
+from monitor.checks.operation import COLD_METHODS, GOOD_SHARES, SHARES
 from monitor.checks.promise.baseline import VERSION as PROMISE_VERSION
+from monitor.checks.serving import PERCENTILES
 from monitor.checks.violations import ANY, method_of
 from monitor.measurement import Direction
 from monitor.profiles.part import PartKind
@@ -233,6 +235,10 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("p50", "column", _UP),
         ("p95", "column", _UP),
         ("p99", "column", _UP),
+        *((f"{word}_{p}", "column", _UP) for word in COLD_METHODS for p in PERCENTILES),
+        ("saves_mean", "ms", _BOTH),
+        ("saves_p95", "ms", _BOTH),
+        ("on_path_share", "share", _BOTH),
     ),
     *_entries(
         CheckName.SERVING,
@@ -240,6 +246,12 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("error_rate", "share", _UP),
         ("abstention_rate", "share", _UP),
         ("request_rate", "per_second", _BOTH),
+        *((name, "share", _DOWN if name in GOOD_SHARES else _UP) for name in SHARES),
+        ("retry_share", "share", _UP),
+        ("cold_start_share", "share", _UP),
+        ("goodput", "per_second", _DOWN),
+        ("objective_missed", "share", _UP),
+        *((f"path_{p}", "ms", _UP) for p in PERCENTILES),
     ),
     *_entries(
         CheckName.COST,

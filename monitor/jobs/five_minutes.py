@@ -16,6 +16,7 @@ from sqlalchemy.engine import Connection
 from alerts.config import AlertConfig
 from alerts.history import Timelines
 from alerts.model import Labels, Reading
+from monitor.checks.operation import operation_rates
 from monitor.checks.registry import CheckName
 from monitor.checks.serving import serving_rates
 from monitor.jobs.base import JobContext
@@ -102,7 +103,7 @@ class FiveMinuteHistory:
 def five_minute_rates(
     connection: Connection, context: JobContext, after: datetime, until: datetime
 ) -> list[Measurement]:
-    """Error, abstention and request rates of the windows that end in `(after, until]`.
+    """Rates of the whole service in the windows that end in `(after, until]`.
 
     Windows without a request have no profile and give nothing.
     """
@@ -119,6 +120,8 @@ def five_minute_rates(
     for start, mine in by_start.items():
         for inputs in inputs_of(context, _NO_YARDSTICKS, Window(start, start + LENGTH), mine):
             part = inputs.parts[PartKind.SERVING]
-            for method, outcome in serving_rates(part, LENGTH.total_seconds()).items():
+            seconds = LENGTH.total_seconds()
+            rates = serving_rates(part, seconds) | operation_rates(part, context.contract, seconds)
+            for method, outcome in rates.items():
                 found.append(inputs.measurement(CheckName.SERVING, method, outcome))
     return found

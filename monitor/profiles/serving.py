@@ -8,7 +8,8 @@ column up to the limit, which stands in the name so that counts of two limits ne
 `log/{column}` for the columns with the roles timing, count and cost.
 `log_cells` says how. More, each only where the contract has the columns: words and flags
 (`serving_words`), cells by word, flag or outcome (`serving_splits`), sums of two counts
-(`serving_sums`), what follows from several columns (`serving_derived`), router counts (`cascade`).
+(`serving_sums`), what follows from several columns (`serving_derived`), critical paths
+(`serving_stages`), router counts (`cascade`).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from monitor.profiles.rows import RequestRows
 from monitor.profiles.serving_derived import add_derived
 from monitor.profiles.serving_rows import LOG, MISSING, ServingRows
 from monitor.profiles.serving_splits import add_splits
+from monitor.profiles.serving_stages import add_stages
 from monitor.profiles.serving_sums import add_ratios
 from monitor.profiles.serving_words import add_flags, add_words
 from monitor.records import RequestOutcome
@@ -101,6 +103,7 @@ def _add_more(serving: ServingRows, contract: Contract, measured: tuple[str, ...
     add_splits(serving, contract, measured)
     add_ratios(serving, contract, measured)
     add_derived(serving, contract)
+    add_stages(serving, contract)
     cascade = contract.cascade
     if cascade is not None and cascade.threshold is not None:
         codes = cascade_codes(serving.rows, cascade, serving.layout)[serving.places]
