@@ -62,9 +62,7 @@ def cost(
         known_by = read_as_of(as_of, zone)
         end = known_by or newest_moment(engine, project_id, context.model_id) or datetime.now(UTC)
         span = read_span(window, "--window", zone) if window else Window(end - DEFAULT_DAYS, end)
-        rows = cost_rows(
-            engine, project_id, context.model_id, span, leg=leg, scale=scale, known_by=known_by
-        )
+        rows = cost_rows(engine, project_id, context.model_id, span, leg, scale, known_by)
     if as_json:
         print_json([_facts(row) for row in rows])
     elif context.contract.costs is None:

@@ -27,7 +27,7 @@ from monitor.profiles.serving_splits import split_name
 from monitor.profiles.serving_words import word_counts
 from monitor.profiles.standard_columns import column_holding
 from monitor.reports.database import reading
-from monitor.store.models import ModelContext
+from monitor.store.models import ModelContext, model_context
 from monitor.store.profile_rows import read_window, segments
 from monitor.windows import Grain, Window
 
@@ -122,6 +122,15 @@ def cascade_report(
         escalated_share(cascade.routes, counts),
         threshold_kept(router) if cascade.score is not None else None, router, cascade.threshold,
     )  # fmt: skip
+
+
+def cascade_of(
+    engine: Engine, project_id: int, model_name: str, window: Window
+) -> CascadeReport | None:
+    """The report of a model by its name, of live requests; None without a cascade."""
+    with reading(engine, project_id) as connection:
+        context = model_context(connection, project_id, model_name, b"")
+    return cascade_report(engine, project_id, context, window) if context is not None else None
 
 
 def _whole_hours(window: Window) -> Window:

@@ -51,7 +51,6 @@ def cost_rows(
     project_id: int,
     model_id: int,
     span: Window,
-    *,
     leg: str = "live",
     scale: str = "day",
     known_by: datetime | None = None,
