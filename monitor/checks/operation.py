@@ -19,7 +19,7 @@ from monitor.profiles.serving import (
     serving_columns,
     value_counts,
 )
-from monitor.profiles.serving_splits import split_name, split_values
+from monitor.profiles.serving_splits import cold_columns, split_name
 from monitor.profiles.serving_words import flag_counts
 from monitor.profiles.standard_columns import column_holding, flag_columns
 from monitor.records import RequestOutcome
@@ -76,9 +76,7 @@ def cold_and_warm(part: Part, contract: Contract) -> dict[tuple[str, str], Outco
     found: dict[tuple[str, str], Outcome] = {}
     if by is None:
         return found
-    for name in serving_columns(contract):
-        if not split_values(part, name, by.name):
-            continue
+    for name in cold_columns(contract, serving_columns(contract)):
         for word, value in COLD_METHODS.items():
             for method, outcome in percentiles(part, split_name(name, by.name, value)).items():
                 found[f"{word}_{method}", name] = outcome

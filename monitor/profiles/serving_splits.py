@@ -50,6 +50,13 @@ def split_values(part: Part, column: str, by: str) -> tuple[str, ...]:
     )
 
 
+def cold_columns(contract: Contract, measured: tuple[str, ...]) -> tuple[str, ...]:
+    """The measured columns that are split by `cold_start`; empty without such a flag."""
+    if _held(contract, "cold_start") not in flag_columns(contract):
+        return ()
+    return tuple(_columns(contract, _BY_FLAG["cold_start"], measured))
+
+
 def add_splits(serving: ServingRows, contract: Contract, measured: tuple[str, ...]) -> None:
     """Split the columns that the contract measures."""
     for columns, by, names, codes in _splits(serving, contract, measured):

@@ -37,6 +37,7 @@ from monitor.checks.maturity.weighting import (
     weighted_share_outcome,
 )
 from monitor.checks.missing import missing_share
+from monitor.checks.operation import cold_and_warm, operation_rates
 from monitor.checks.quality.binary import binary_quality
 from monitor.checks.quality.class_scores import class_quality, class_score_quality
 from monitor.checks.quality.multiclass import multiclass_quality
@@ -49,6 +50,7 @@ from monitor.checks.signals.outcomes import signal_outcome
 from monitor.checks.signals.spread import grouped
 from monitor.checks.slice_counts import SliceColumn
 from monitor.checks.slices import SliceRows
+from monitor.checks.stages import stage_measurements
 from monitor.checks.violations import ANY, shares_of
 from monitor.contract_quality import SignalKind
 from monitor.measurement import Direction, Failed, Measured, Outcome, TooFew
@@ -65,6 +67,7 @@ from monitor.profiles.labels_regression import (
     RelativeSums,
 )
 from monitor.profiles.part import Part
+from monitor.profiles.serving import build_serving_parts
 from monitor.records import ViolationReason
 from tests.unit.checks.factories import (
     binary,
@@ -75,6 +78,7 @@ from tests.unit.checks.factories import (
     value_cells,
 )
 from tests.unit.checks.groups.makers import scored
+from tests.unit.profiles.factories import contract_of, one_group, rows_of
 
 NUMBER, CATEGORY = ViewKind.NUMBER, ViewKind.CATEGORY
 PAIRS = [(method, kind) for method in METHODS for kind in sorted(method.kinds)]
@@ -308,6 +312,16 @@ def test_a_method_is_registered_and_documented(method, kind):
     assert source.name != "base.py"
 
 
+SERVED_COLUMNS = ("latency", "retries", "cold_start")
+SERVED = contract_of(
+    {"name": "latency", "type": "number", "role": "timing"},
+    {"name": "retries", "type": "integer", "role": "count"},
+    {"name": "cold_start", "type": "boolean"},
+    objective={"column": "latency", "at_most": 0.5},
+    stages=[{"name": "all", "column": "latency"}],
+)
+
+
 def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
     """Every check outside drift once, on nothing or on a fair amount of rows."""
     rng = np.random.default_rng(10)
@@ -339,10 +353,24 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         CheckName.CONFIDENCE: score_confidence(labels, 0.5)
         | {"mean_confidence": mean_confidence(column)},
         CheckName.SIGNAL: _signal_outcomes(score),
-        CheckName.SERVING: percentiles(Part({}, {}), "latency_ms")
-        | serving_rates(Part({}, {}), 60),
+        CheckName.SERVING: _serving_outcomes(empty),
     }
     return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+def _serving_outcomes(empty: bool) -> dict[str, Outcome]:
+    """Everything that is measured of a service with an objective, retries, cold starts, stages."""
+    contract = SERVED
+    rows = rows_of(contract, {name: [float(k % 2) for k in range(200)] for name in SERVED_COLUMNS})
+    built = build_serving_parts(rows, contract, rows.layout, one_group(rows), 1)[0]
+    part = Part() if empty else built
+    return {
+        **percentiles(part, "latency"),
+        **serving_rates(part, 60),
+        **operation_rates(part, contract, 60),
+        **{method: found for (method, _), found in cold_and_warm(part, contract).items()},
+        **{method: found for (method, _), found in stage_measurements(part, contract).items()},
+    }
 
 
 def _signal_outcomes(score: np.ndarray) -> dict[str, Outcome]:
