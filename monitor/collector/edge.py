@@ -15,6 +15,7 @@ from starlette.requests import Request
 
 from monitor.collector.auth import authenticate, bearer_key
 from monitor.collector.bodies import BodyLimits, content_coding, inflate, read_body
+from monitor.collector.deployment_body import read_deployment
 from monitor.collector.gate import Gate
 from monitor.collector.groups import SMALL_BODY_ROWS, GroupWriter
 from monitor.collector.intake import (
@@ -30,7 +31,6 @@ from monitor.collector.metrics import Metrics
 from monitor.collector.ports import Store
 from monitor.collector.producer_store import ProducerAnswer, ProducerStore, Sender
 from monitor.collector.schemas import MAX_LISTED_REJECTIONS
-from monitor.deployment import Tags
 from monitor.errors import RequestRefused, UnknownSubject
 from monitor.intake.base import IntakeContext, LabelFormat, RequestFormat
 from monitor.intake.legs import is_leg
@@ -40,11 +40,9 @@ from monitor.records import LIVE_LEG, IntakeAnswer
 from monitor.settings import Settings
 from monitor.store.models import ModelContext
 from monitor.store.projects import Principal, Scope
-from monitor.strictjson import StrictJsonError, loads
 
 INLINE_BYTES = 16 << 10
 LOOKUP_THREADS = 2
-MAX_DEPLOYMENT_NAME = 200
 _MODEL_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII)
 Result = TypeVar("Result")
 
@@ -89,21 +87,19 @@ class Edge:
         principal, found = await self._look_up(request, model, Scope.INGEST)
         with self._gate.enter():
             body = await self._read(request)
-            name, tags = read_deployment(body)
             now = self._clock()
+            told = read_deployment(body, now)
+            ids = (principal.project_id, found.model_id)
             try:
-                number, created = await self._run(
-                    self._lookups,
-                    self.store.register_deployment,
-                    principal.project_id,
-                    found.model_id,
-                    tags,
-                    name,
-                    now,
+                number, created, registration = await self._run(
+                    self._lookups, told.store_in, self.store.registrations, *ids, now
                 )
             except UnknownSubject as error:
                 raise RequestRefused(422, "name_taken", str(error)) from None
-        return msgspec.json.encode({"deployment": number, "created": created})
+        answer = {"deployment": number, "created": created}
+        if registration is not None:
+            answer["registration"] = registration
+        return msgspec.json.encode(answer)
 
     async def read_told(self, request: Request, scope: Scope) -> tuple[Principal, bytes]:
         """Who sends and the plain body, for formats that name their models inside."""
@@ -256,29 +252,6 @@ def encode_answer(answer: IntakeAnswer) -> bytes:
             "rejections_not_listed": answer.rejected - len(listed),
         }
     )
-
-
-def read_deployment(body: bytes) -> tuple[str | None, Tags]:
-    """Name and tags of a deployment's body; raises RequestRefused 400 or 422."""
-    try:
-        value = loads(body)
-    except StrictJsonError as error:
-        raise RequestRefused(400, "unreadable", str(error)) from None
-    if not isinstance(value, dict) or set(value) - {"name", "tags"} or "tags" not in value:
-        raise RequestRefused(422, "bad_deployment", 'send {"tags": {...}} and perhaps "name"')
-    name, tags = value.get("name"), value["tags"]
-    if name is not None and not (
-        isinstance(name, str) and 0 < len(name) <= MAX_DEPLOYMENT_NAME and name.isprintable()
-    ):
-        raise RequestRefused(
-            422, "bad_name", f"name is 1 to {MAX_DEPLOYMENT_NAME} printable characters"
-        )
-    if not isinstance(tags, dict):
-        raise RequestRefused(422, "bad_tags", "tags is an object of tag names and texts")
-    try:
-        return name, Tags.of(tags)
-    except ValueError as error:
-        raise RequestRefused(422, "bad_tags", str(error)[:1_000]) from None
 
 
 def _format_of(request: Request, formats: Mapping[str, Any]) -> Any:

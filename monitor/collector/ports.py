@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Protocol
 
@@ -9,9 +10,37 @@ from sqlalchemy.engine import Engine
 
 from monitor.deployment import Tags
 from monitor.records import LabelBatch, Rejection, RequestBatch
+from monitor.registration import RegistrationBook, ResolvedTags
 from monitor.store.models import ModelContext
 from monitor.store.projects import Principal
+from monitor.store.registrations import NewRegistration
 from monitor.store.requests import StoredRows
+
+
+class Registrations(Protocol):
+    """Registered deployments. `monitor.store.registration_store.RegistrationStore` is one."""
+
+    def register(
+        self,
+        project_id: int,
+        model_id: int,
+        tags: Tags,
+        name: str | None,
+        new: NewRegistration | None,
+        now: datetime,
+        *,
+        from_now_on: bool = False,
+    ) -> tuple[int, bool, int | None]: ...
+
+    def book(self, project_id: int, model_id: int, now: datetime) -> RegistrationBook: ...
+
+    def keep_evidence(
+        self,
+        project_id: int,
+        model_id: int,
+        resolved: Iterable[tuple[ResolvedTags, int]],
+        at: datetime,
+    ) -> None: ...
 
 
 class Store(Protocol):
@@ -20,6 +49,11 @@ class Store(Protocol):
     @property
     def engine(self) -> Engine | None:
         """Where alerts are kept; None for a store without, whose application serves none."""
+        ...
+
+    @property
+    def registrations(self) -> Registrations:
+        """Registered deployments and contradictions between tags."""
         ...
 
     def authenticate(self, key: str, now: datetime) -> Principal | None: ...

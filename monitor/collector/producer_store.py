@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,13 +11,13 @@ from typing import Any
 
 from monitor.collector.intake import Limits, intake_context, parse_current, store_one
 from monitor.collector.ports import Store
-from monitor.deployment import TAG_NAMES, Tags
 from monitor.intake.base import IntakeContext
 from monitor.intake.json_labels import NDJSON_LABELS
 from monitor.intake.json_requests import NDJSON_REQUESTS
 from monitor.intake.producer_record import ProducerLabel, ProducerRecord, Read
 from monitor.intake.told_requests import to_request
 from monitor.records import LIVE_LEG, IntakeAnswer, Rejection, RejectionReason
+from monitor.registration import ResolvedTags, resolve_tags
 from monitor.store.models import ModelContext
 
 MOST_RECORDS = 50_000
@@ -115,7 +115,11 @@ class ProducerStore:
         placed: Sequence[tuple[int, ProducerRecord]],
         answer: ProducerAnswer,
     ) -> None:
-        told = [to_request(record, model.contract, self._tags(record)) for _, record in placed]
+        tags = self._tags(sender, model, [record for _, record in placed])
+        told = [
+            to_request(record, model.contract, found)
+            for (_, record), found in zip(placed, tags, strict=True)
+        ]
         context = self._context(sender, model, leg)
         body = _lines(told)
 
@@ -125,11 +129,31 @@ class ProducerStore:
         batch, used = parse_current(self._store, model.contract.model, context, parse)
         answer.add(store_one(self._store, batch, used).answer, [place for place, _ in placed])
 
-    def _tags(self, record: ProducerRecord) -> dict[str, str]:
-        """The record's version tags: its own claims before those of its resource."""
-        claimed = {**record.resource_tags, **record.request_tags}
-        known = {name: value for name, value in claimed.items() if name in TAG_NAMES}
-        return Tags.of(known).as_dict()
+    def _tags(
+        self, sender: Sender, model: ModelContext, records: Sequence[ProducerRecord]
+    ) -> list[dict[str, str]]:
+        """Each record's version tags; who said them and what contradicts is kept beside."""
+        registered = self._store.registrations
+        at = sender.received_at
+        book = registered.book(sender.project_id, model.model_id, at)
+        known: dict[Any, tuple[ResolvedTags, dict[str, str]]] = {}
+        counts: Counter[Any] = Counter()
+        tags = []
+        for record in records:
+            matching = book.matching(record.joins, record.event_time or at)
+            key = (
+                tuple(record.request_tags.items()),
+                tuple(record.resource_tags.items()),
+                tuple(each.number for each in matching),
+            )
+            if key not in known:
+                found = resolve_tags(record.request_tags, record.resource_tags, matching)
+                known[key] = found, found.tags.as_dict()
+            counts[key] += 1
+            tags.append(known[key][1])
+        told = [(known[key][0], requests) for key, requests in counts.items()]
+        registered.keep_evidence(sender.project_id, model.model_id, told, at)
+        return tags
 
     def _keep_labels(
         self, sender: Sender, labels: Sequence[ProducerLabel], answer: ProducerAnswer

@@ -11,6 +11,7 @@ from monitor.intake.envelope import MAX_OUTCOME_REASON_LENGTH, OUTCOMES
 from monitor.intake.legs import LEG_PATTERN
 from monitor.intake.registry import ARROW_STREAM
 from monitor.records import MAX_ID_LENGTH, RejectionReason
+from monitor.registration import MAX_JOIN_LENGTH, MAX_JOINS
 
 MAX_LISTED_REJECTIONS = 100
 _TIME = {"type": "string", "format": "date-time", "description": "RFC 3339 with a zone"}
@@ -44,7 +45,10 @@ class DeploymentAnswer(BaseModel):
     """The number to send as `deployment` with every request."""
 
     deployment: int
-    created: bool
+    created: bool = Field(description="Whether anything new was stored.")
+    registration: int = Field(
+        0, description="The registration's number; left out when only tags were sent."
+    )
 
 
 class Refusal(BaseModel):
@@ -127,6 +131,22 @@ DEPLOYMENT_BODY: dict[str, Any] = {
     "properties": {
         "name": {"type": ["string", "null"], "minLength": 1, "maxLength": 200},
         "tags": _TAGS,
+        "joins": {
+            "type": ["object", "null"],
+            "maxProperties": MAX_JOINS,
+            "description": "Marks that a producer's requests are found by; all of them must match.",
+            "additionalProperties": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": MAX_JOIN_LENGTH,
+            },
+        },
+        "valid_from": {**_TIME, "type": ["string", "null"], "description": "Default: now."},
+        "valid_to": {**_TIME, "type": ["string", "null"], "description": "Default: open."},
+        "evidence": {
+            "type": ["object", "null"],
+            "description": "What the tags were taken from, such as the output of collect-env.",
+        },
     },
 }
 

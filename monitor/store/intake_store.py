@@ -26,6 +26,7 @@ from monitor.store.bulk import CHECK_VIOLATION, BulkConnections, sqlstate
 from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext
 from monitor.store.projects import Principal
+from monitor.store.registration_store import RegistrationStore
 from monitor.store.requests import (
     StoredRows,
     count_batch,
@@ -51,6 +52,7 @@ class IntakeStore:
         self._names: _Kept[dict[str, str]] = _Kept()
         self._days: frozenset[date] = frozenset()
         self._months: set[date] = set()
+        self.registrations = RegistrationStore(engine)
 
     @property
     def engine(self) -> Engine:
@@ -163,9 +165,12 @@ class IntakeStore:
         schema.require_current(self._engine)
 
     def close(self) -> None:
-        """Close all connections."""
-        self._bulk.close()
-        self._engine.dispose()
+        """Write what waits in memory, then close all connections."""
+        try:
+            self.registrations.flush()
+        finally:
+            self._bulk.close()
+            self._engine.dispose()
 
     def _find_key(self, key: str, now: datetime) -> Principal | None:
         with transaction(self._engine, None, Role.INGEST) as connection:

@@ -12,11 +12,25 @@ import numpy as np
 
 from monitor.deployment import Tags
 from monitor.records import LabelBatch, Rejection, RequestBatch
+from monitor.registration import RegistrationBook
 from monitor.store.models import ModelContext
 from monitor.store.projects import Principal
 from monitor.store.requests import ACCEPTED, DUPLICATE, StoredRows
 
 ALL_SCOPES = frozenset({"ingest", "labels", "backfill"})
+
+
+class MemoryRegistrations:
+    """Knows of none and keeps nothing."""
+
+    def register(self, *_: Any, **__: Any) -> tuple[int, bool, int | None]:
+        return 7, False, None
+
+    def book(self, project_id: int, model_id: int, now: datetime) -> RegistrationBook:
+        return RegistrationBook()
+
+    def keep_evidence(self, *_: Any) -> None:
+        return
 
 
 @dataclass
@@ -31,6 +45,7 @@ class MemoryStore:
     groups: list[int] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     closed: bool = False
+    registrations: MemoryRegistrations = field(default_factory=MemoryRegistrations)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def authenticate(self, key: str, now: datetime) -> Principal | None:
