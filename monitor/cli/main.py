@@ -25,10 +25,10 @@ MODULES = (
     *("incidents", "promise", "backtest"),
     *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
-    *("workload", "costs"),
+    *("workload", "costs", "stages"),
     *("scrape", "server"),
     *("keys", "project", "explore"),
-    *("collect", "run", "dashboard", "demo", "db"),
+    *("collect", "imports", "run", "dashboard", "demo", "db"),
 )
 """Files of commands in this folder, in the order of the help. Each has one of: `register(app)`,
 a typer `app` of its own, or one function with its name."""

@@ -35,6 +35,13 @@ class ImportResult:
     def sent(self) -> int:
         return self.accepted + self.duplicate + self.conflict + self.rejected
 
+    def add(self, other: ImportResult) -> None:
+        """Count another file's records too; the first rejections are kept."""
+        for name in ("accepted", "duplicate", "conflict", "rejected", "violations"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        room = max(0, MAX_KEPT_REJECTIONS - len(self.rejections))
+        self.rejections.extend(other.rejections[:room])
+
 
 def import_file(
     store: Store,

@@ -22,6 +22,7 @@ from typing import Any
 from monitor.contract import Column, ColumnRole, Contract
 from monitor.fields import StandardField, standard_field, unit_factor
 from monitor.intake.producer_record import ProducerRecord
+from monitor.intake.text_cells import TextCell, typed_cell
 from monitor.records import RequestOutcome
 
 _ABSENT = object()
@@ -52,10 +53,10 @@ def to_request(
         if value is _ABSENT and column.name == only_output:
             value = next(iter(record.outputs.values()))
         if value is not _ABSENT:
-            told[column.name] = value
+            told[column.name] = typed_cell(value, column) if isinstance(value, TextCell) else value
     for name, value in record.inputs.items():
         if name not in taken and name not in told:
-            told[name] = value
+            told[name] = typed_cell(value, None) if isinstance(value, TextCell) else value
     if record.outcome is RequestOutcome.ANSWERED:
         del told["outcome"]
     return told
