@@ -27,6 +27,7 @@ PAGES = (
     PageEntry("overview", "Overview", ":material/dashboard:", "overview.py"),
     PageEntry("model", "Model", ":material/monitoring:", "model.py"),
     PageEntry("column", "Column", ":material/bar_chart:", "column.py"),
+    PageEntry("serving", "Serving", ":material/speed:", "serving.py"),
     PageEntry("groups", "Groups", ":material/groups:", "groups.py"),
     PageEntry("compare", "Compare", ":material/compare_arrows:", "compare.py"),
     PageEntry("labels", "Labels", ":material/label:", "labels.py"),

@@ -1,0 +1,17 @@
+"""Sections of the serving page after operation; a new one is a function in a file and a line here.
+
+Each reads a report of its own and draws nothing where the model has nothing of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dashboards.frame import Frame
+from dashboards.serving_costs import draw_cascade, draw_costs
+from monitor.reports.models import ModelFacts
+from monitor.windows import Window
+
+Section = Callable[[Frame, ModelFacts, Window], None]
+
+SECTIONS: tuple[Section, ...] = (draw_costs, draw_cascade)

@@ -1,0 +1,40 @@
+"""Serving: how requests ended, how long they took, which stage to shorten, what it costs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboards import kit
+from dashboards.frame import begin, chosen_range
+from dashboards.pick import pick_model
+from dashboards.serving_operation import draw_outcomes, draw_times
+from dashboards.serving_sections import SECTIONS
+from dashboards.serving_stages import draw_stages
+from monitor.reports.model import newest_moment
+from monitor.reports.operation import operation_of
+
+
+def render() -> None:
+    """Draw the page."""
+    frame = begin("Serving")
+    left, right = st.columns(2)
+    with left:
+        model = pick_model(frame)
+    with right:
+        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"serving:{model.id}")
+    report = frame.ask(operation_of, model.name, window)
+    if report is None or not report.n:
+        kit.empty(
+            "No requests in these days",
+            "Choose other days, or check that the producer sends and the profile job runs.",
+        )
+    else:
+        draw_outcomes(frame, report)
+        draw_times(report)
+        draw_stages(report)
+    for draw in SECTIONS:
+        draw(frame, model, window)
+    frame.link("model", f"All of {model.name}", model=model.name)
+
+
+render()
