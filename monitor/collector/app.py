@@ -30,6 +30,7 @@ from monitor.collector.ports import Store
 from monitor.collector.silences_api import silences_router
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
 from monitor.intake.legs import LEG_PATTERN
+from monitor.intake.registry import TOLD_FORMATS
 from monitor.records import LIVE_LEG
 from monitor.settings import Settings
 from monitor.store.action_orders import Outside
@@ -100,7 +101,7 @@ def _add_intake(app: FastAPI, edge: Edge) -> None:
         summary="Store requests",
         response_model=schemas.IntakeAnswerBody,
         responses=schemas.REFUSALS,
-        openapi_extra=schemas.body_of_records(schemas.REQUEST_RECORD),
+        openapi_extra=schemas.body_of_records(schemas.REQUEST_RECORD, *TOLD_FORMATS),
         dependencies=[_BEARER],
     )
     async def requests(request: Request, model: Model, leg: Leg = LIVE_LEG) -> Response:

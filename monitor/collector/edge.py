@@ -35,12 +35,13 @@ from monitor.errors import RequestRefused, UnknownSubject
 from monitor.intake.base import IntakeContext, LabelFormat, RequestFormat
 from monitor.intake.legs import is_leg
 from monitor.intake.producer_record import Read
-from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS
+from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS, TOLD_FORMATS
 from monitor.records import LIVE_LEG, IntakeAnswer
 from monitor.settings import Settings
 from monitor.store.models import ModelContext
 from monitor.store.projects import Principal, Scope
 
+LEGS = "leg is live, batch, shadow:NAME or replay:RUN"
 INLINE_BYTES = 16 << 10
 LOOKUP_THREADS = 2
 _MODEL_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}", re.ASCII)
@@ -76,6 +77,9 @@ class Edge:
 
     async def take_requests(self, request: Request, model: str, leg: str) -> bytes:
         """Store a body of requests; the answer as JSON."""
+        told = TOLD_FORMATS.get(content_type(request))
+        if told is not None:
+            return await self._take_told(request, model, leg, told)
         return await self._take(request, "requests", model, leg, Scope.INGEST, REQUEST_FORMATS)
 
     async def take_labels(self, request: Request, model: str) -> bytes:
@@ -119,6 +123,21 @@ class Edge:
         with self._gate.enter():
             return await self._run(self._pool, self.producers.keep, sender, read)
 
+    async def _take_told(
+        self, request: Request, model: str, leg: str, read: Callable[[bytes, int], Read]
+    ) -> bytes:
+        started = time.monotonic()
+        principal, found = await self._look_up(request, model, Scope.INGEST)
+        if not is_leg(leg):
+            raise RequestRefused(422, "bad_leg", LEGS)
+        with self._gate.enter():
+            body = await self._read(request)
+            told = await self._run(self._pool, read, body, self._records.max_records)
+        kept = await self.keep_told(principal, told, model=found.contract.model, leg=leg)
+        answer = kept.as_answer()
+        self.metrics.answered("requests", answer, 0, time.monotonic() - started)
+        return encode_answer(answer)
+
     async def ready(self) -> bytes:
         """Raises DatabaseUnavailable or DatabaseNotReady unless bodies can be stored."""
         await self._run(self._lookups, self.store.ready)
@@ -136,7 +155,7 @@ class Edge:
         started = time.monotonic()
         principal, found = await self._look_up(request, model, scope)
         if not is_leg(leg):
-            raise RequestRefused(422, "bad_leg", "leg is live, batch, shadow:NAME or replay:RUN")
+            raise RequestRefused(422, "bad_leg", LEGS)
         form = _format_of(request, formats)
         content_coding(request)
         with self._gate.enter():
@@ -254,9 +273,13 @@ def encode_answer(answer: IntakeAnswer) -> bytes:
     )
 
 
+def content_type(request: Request) -> str:
+    """The body's content type without its parameters."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 def _format_of(request: Request, formats: Mapping[str, Any]) -> Any:
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    form = formats.get(content_type)
+    form = formats.get(content_type(request))
     if form is None:
         raise RequestRefused(
             415, "unsupported_type", f"Content-Type is one of {', '.join(formats)}"

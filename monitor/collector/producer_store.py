@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import count
 from typing import Any
 
 from monitor.collector.intake import Limits, intake_context, parse_current, store_one
@@ -44,6 +45,13 @@ class ProducerAnswer:
     @property
     def rejected(self) -> int:
         return len(self.rejections)
+
+    def as_answer(self) -> IntakeAnswer:
+        """The same as the answer of a body of one model, rejections in the order of places."""
+        told = tuple(sorted(self.rejections, key=lambda one: one.place))
+        return IntakeAnswer(
+            self.accepted, self.duplicate, self.conflict, told, violations=self.violations
+        )
 
     def add(self, answer: IntakeAnswer, places: Sequence[int]) -> None:
         """Count one model's answer; its rejections get their places in the body."""
@@ -83,7 +91,7 @@ class ProducerStore:
         unplaced: list[Rejection] = list(read.rejections)
         requests: dict[tuple[str, str], list[tuple[int, ProducerRecord]]] = defaultdict(list)
         contexts: dict[str, ModelContext] = {}
-        for place, record in enumerate(read.records):
+        for place, record in zip(read.places or count(), read.records, strict=False):
             model = self._model(sender, record.models)
             if model is None:
                 unplaced.append(_unknown_model(place, record))

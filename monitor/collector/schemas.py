@@ -151,8 +151,8 @@ DEPLOYMENT_BODY: dict[str, Any] = {
 }
 
 
-def body_of_records(record: dict[str, Any]) -> dict[str, Any]:
-    """The OpenAPI request body of records in every content type."""
+def body_of_records(record: dict[str, Any], *told: str) -> dict[str, Any]:
+    """The OpenAPI request body of records in every content type, producers' own (`told`) too."""
     binary = {"schema": {"type": "string", "format": "binary"}}
     return {
         "requestBody": {
@@ -163,6 +163,7 @@ def body_of_records(record: dict[str, Any]) -> dict[str, Any]:
                     "schema": {"type": "string", "description": "One such record a line."}
                 },
                 ARROW_STREAM: binary,
+                **{each: {"schema": {"type": "string"}} for each in told},
             },
         }
     }

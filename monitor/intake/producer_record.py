@@ -58,6 +58,7 @@ class Read:
     """What a body or a piece of a file held: records, labels, and what could not be read.
 
     `ignored`: things that are well formed and no requests (spans of a web server, heartbeats).
+    `places`: where in the body each record stood; empty where they are counted by themselves.
     """
 
     records: tuple[ProducerRecord, ...] = ()
@@ -65,3 +66,4 @@ class Read:
     rejections: tuple[Rejection, ...] = ()
     ignored: int = 0
     notes: tuple[str, ...] = field(default=())
+    places: tuple[int, ...] | range = ()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from monitor.intake.arrow_labels import ARROW_LABELS
 from monitor.intake.arrow_requests import ARROW_REQUESTS
 from monitor.intake.base import LabelFormat, RequestFormat
+from monitor.intake.bodies.openai_lines import OPENAI_LINES, read_openai_lines
 from monitor.intake.json_labels import JSON_LABELS, NDJSON_LABELS
 from monitor.intake.json_requests import JSON_REQUESTS, NDJSON_REQUESTS
+from monitor.intake.producer_record import Read
 
 ARROW_STREAM = "application/vnd.apache.arrow.stream"
 
@@ -26,3 +28,5 @@ LABEL_FORMATS: Mapping[str, LabelFormat] = {
     "application/jsonl": NDJSON_LABELS,
     ARROW_STREAM: ARROW_LABELS,
 }
+TOLD_FORMATS: Mapping[str, Callable[[bytes, int], Read]] = {OPENAI_LINES: read_openai_lines}
+"""Requests of one model in a producer's words: body and most records to what it holds."""

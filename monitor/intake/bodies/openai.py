@@ -54,7 +54,7 @@ def looks_like_openai(request: Any, response: Any) -> bool:
 
 
 def read_openai(
-    request: bytes | None,
+    request: bytes | Mapping[str, Any] | None,
     response: bytes | None,
     headers: Mapping[str, str] | None = None,
     *,
@@ -63,7 +63,8 @@ def read_openai(
     """What a request body and its answer say; either may be missing.
 
     `headers`: of the response. `status`: its HTTP code, where it is known. An answer may be JSON,
-    JSON in a JSON text, or an event stream. Raises StrictJsonError when a body is neither.
+    JSON in a JSON text, or an event stream; a request may be decoded already. Raises
+    StrictJsonError when a body is neither.
     """
     streamed: Streamed | None = None
     answer: Any = None
@@ -72,7 +73,7 @@ def read_openai(
         answer = streamed.answer
     elif response:
         answer = read_json(response)
-    asked = read_json(request) if request else None
+    asked = read_json(request) if isinstance(request, bytes) and request else request
     return read_openai_values(asked, answer, headers, status=status, streamed=streamed)
 
 
