@@ -91,12 +91,15 @@ def _row(each: StageTimes, path: PathTimes) -> dict[str, str]:
         "p95": _ms(each.p95),
         "on the path": words.number(each.on_path / path.n, "share"),
         "saves on average": words.number(each.saves, "ms"),
-        "saves at the p95": _ms(each.saves_tail),
+        "saves at the p95": _ms(each.saves_tail, path.tail_resolution),
         "half saves on average": words.number(each.halved, "ms"),
-        "half saves at the p95": _ms(each.halved_tail),
+        "half saves at the p95": _ms(each.halved_tail, path.tail_resolution),
         "requests": words.whole(each.n),
     }
 
 
-def _ms(value: float | None) -> str:
-    return "too few" if value is None else words.number(value, "ms")
+def _ms(value: float | None, fine: float | None = None) -> str:
+    if value is None:
+        return "too few"
+    small = fine is not None and value < fine
+    return f"under {words.number(fine, 'ms')}" if small else words.number(value, "ms")

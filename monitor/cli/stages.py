@@ -131,15 +131,18 @@ def _print(report: OperationReport, path: PathTimes) -> None:
 
 
 def _row(each: StageTimes, path: PathTimes) -> list[str]:
+    fine = path.tail_resolution
     target = "" if each.target is None else f"{each.saves_at_target:,.4g} (at {each.target:g})"
     return [
         each.name, _ms(each.mean), _ms(each.p95), f"{each.on_path / path.n:.1%}", _ms(each.saves),
-        _ms(each.saves_tail), _ms(each.halved), _ms(each.halved_tail), target,
+        _ms(each.saves_tail, fine), _ms(each.halved), _ms(each.halved_tail, fine), target,
     ]  # fmt: skip
 
 
-def _ms(value: float | None) -> str:
-    return "too few" if value is None else f"{value:,.4g}"
+def _ms(value: float | None, fine: float | None = None) -> str:
+    if value is None:
+        return "too few"
+    return f"under {fine:,.3g}" if fine is not None and value < fine else f"{value:,.4g}"
 
 
 def advice(path: PathTimes) -> list[str]:

@@ -58,11 +58,20 @@ def test_stages_of_20_180_900_and_30_ms_make_1130_ms() -> None:
 def test_halving_the_last_of_them_saves_15_ms() -> None:
     found = worked()
     assert found.stages[3].halved == pytest.approx(15, abs=1e-6)
-    assert found.stages[3].halved_tail == pytest.approx(15, abs=2 * 1130 / 129)
+    assert found.stages[3].halved_tail == pytest.approx(15, abs=1e-6)
+    assert found.tail_resolution == pytest.approx(1130 / 64)
 
 
 def test_retrieval_at_100_ms_saves_80_ms() -> None:
     assert worked(retrieval=100.0).stages[1].saves_at_target == pytest.approx(80, abs=1e-6)
+
+
+def test_the_p95_of_a_path_is_within_a_cell_of_the_exact_one() -> None:
+    made = contract()
+    times = np.random.default_rng(4).lognormal(6, 1, 999)
+    found = path_of(part_of(made, model=times.tolist()), made)
+    assert found is not None
+    assert found.p95 == pytest.approx(np.sort(times)[949], rel=1 / 64)
 
 
 def test_a_target_above_the_time_saves_nothing() -> None:
