@@ -14,6 +14,7 @@ from dashboards.alert_forms import draw_forms
 from dashboards.alert_told import draw_actions, draw_quiet, draw_rehearsal, draw_told
 from dashboards.frame import Frame, begin, number_parameter, parameter
 from dashboards.incident_view import draw_columns, draw_incident, incident_behind
+from dashboards.serving_server import draw_servers
 from dashboards.silences_view import draw_in_force
 from monitor.reports.alert_detail import AlertDetail, alert_detail, span_of
 from monitor.reports.alerts import Finding, locate
@@ -102,6 +103,7 @@ def draw_evidence(frame: Frame, detail: AlertDetail) -> None:
         charts.marks_caption(happened)
         description = f"{found.sentence}. Newest: {rows.iloc[-1]['text']}."
         charts.draw(chart, description, rows[["when", "series", "text"]], "evidence")
+    draw_servers(detail.servers)
     with st.container(horizontal=True):
         frame.link("model", f"Model {found.model}", model=found.model)
         if column := found.labels.get("column"):

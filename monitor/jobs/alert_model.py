@@ -21,8 +21,8 @@ from monitor.checks.registry import CheckName
 from monitor.deployment import Tags
 from monitor.jobs.promise.quality_known import quality_known
 from monitor.jobs.readings import segment_text
-from monitor.jobs.server_context import ServerContext, server_context
 from monitor.records import LIVE_LEG
+from monitor.server_surroundings import NO_SERVER_CONTEXT, ServerContext, server_context
 from monitor.store.alert_context import (
     Series,
     data_until,
@@ -111,8 +111,18 @@ class KnownModel:
 
     def servers_then(self, alert: Alert) -> ServerContext:
         """What its servers told of themselves then, and areas to measure when it is slow."""
-        contract = self._model.contract if self._model is not None else None
-        return server_context(self.connection, self.project_id, self.model_id, contract, alert)
+        reading = alert.last_judged
+        if reading is None:
+            return NO_SERVER_CONTEXT
+        return server_context(
+            self.connection,
+            self.project_id,
+            self.model_id,
+            self._model.contract if self._model is not None else None,
+            alert.labels,
+            Window(reading.window_start, reading.at),
+            alert.pending_since,
+        )
 
     def known_then(self, entry: Entry) -> str | None:
         """Of drift: the quality known then; of quality: the drift incidents open then."""

@@ -15,7 +15,9 @@ from monitor.reports.alert_sends import SendLine, sends_of
 from monitor.reports.alerts import FIRING_STATES, Finding, open_of_model, read_finding
 from monitor.reports.database import reading
 from monitor.reports.measurements import REPLAYS, Filter, MeasurementRow, read_measurements
+from monitor.server_surroundings import NO_SERVER_CONTEXT, ServerContext, server_context
 from monitor.store.actions import StoredAction, list_actions
+from monitor.store.models import model_context
 from monitor.store.tables import alert_transition, baseline, model, segment
 from monitor.windows import Window
 
@@ -46,7 +48,8 @@ class Event:
 class AlertDetail:
     """One alert with its surroundings. `series` is what the rule looked at, oldest window first.
 
-    `sends` are the newest messages owed for it, `actions` what was asked of deployment systems.
+    `sends` are the newest messages owed for it, `actions` what was asked of deployment systems,
+    `servers` what the model's servers told of themselves when it began.
     """
 
     finding: Finding
@@ -57,6 +60,7 @@ class AlertDetail:
     sends: tuple[SendLine, ...]
     actions: tuple[StoredAction, ...]
     others: tuple[Finding, ...]
+    servers: ServerContext = NO_SERVER_CONTEXT
 
     @property
     def deliveries_waiting(self) -> int:
@@ -85,7 +89,21 @@ def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
             sends=sends,
             actions=tuple(actions),
             others=open_of_model(connection, project_id, found.model, alert_id),
+            servers=_servers(connection, project_id, model_id, found),
         )
+
+
+def _servers(
+    connection: Connection, project_id: int, model_id: int | None, found: Finding
+) -> ServerContext:
+    judged = found.judged
+    if model_id is None or judged is None:
+        return NO_SERVER_CONTEXT
+    context = model_context(connection, project_id, found.model, b"")
+    return server_context(
+        connection, project_id, model_id, context.contract if context is not None else None,
+        found.labels, Window(judged.window_start, judged.at), found.fired_at or found.since,
+    )  # fmt: skip
 
 
 def span_of(found: Finding) -> Window:

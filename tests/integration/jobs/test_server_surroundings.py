@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +9,10 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 
-from alerts.model import Alert, AlertState, Labels, Reading, ReadingState
-from monitor.jobs.server_context import ServerContext, server_context
+from monitor.server_surroundings import ServerContext, server_context
 from monitor.store.engine import Role, transaction
 from monitor.store.models import ModelContext
+from monitor.windows import Window
 from tests.factories import START
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -43,22 +42,16 @@ def tell(
         connection.execute(statement, rows)
 
 
-def alert(method: str = "p95", column: str = "ms", check: str = "serving") -> Alert:
-    """An alert that began with the five minutes before NOW."""
-    labels = {"project": "default", "model": "credit", "check": check, "method": method,
-              "column": column}  # fmt: skip
-    named = Labels.from_mapping(labels)
-    reading = Reading(named, NOW, NOW - 5 * MINUTE, ReadingState.MEASURED, 900.0)
-    return Alert(
-        fingerprint="f" * 64,
-        rule="slow", labels=named, state=AlertState.FIRING, pending_since=NOW, last_judged=reading,
-        last_reading=reading,
-    )  # fmt: skip
-
-
-def known(engine: Engine, model: ModelContext, one: Alert) -> ServerContext:
+def known(
+    engine: Engine, model: ModelContext, method: str = "p95", column: str = "ms"
+) -> ServerContext:
+    """Around an alert that began with the five minutes before NOW."""
+    labels = {"model": "credit", "check": "serving", "method": method, "column": column}
+    judged = Window(NOW - 5 * MINUTE, NOW)
     with transaction(engine, model.project_id, Role.WORKER) as connection:
-        return server_context(connection, model.project_id, model.model_id, model.contract, one)
+        return server_context(
+            connection, model.project_id, model.model_id, model.contract, labels, judged, NOW
+        )
 
 
 @pytest.fixture
@@ -73,7 +66,7 @@ def busy(engine: Engine, credit: ModelContext) -> ModelContext:
 def test_a_slow_model_is_told_with_its_queue_and_areas_to_measure(
     engine: Engine, busy: ModelContext
 ) -> None:
-    found = known(engine, busy, alert())
+    found = known(engine, busy)
     assert found.server == (
         f"queue_length 3.5 → 41 requests (vllm-a, since {NOW - 5 * MINUTE:%Y-%m-%d %H:%M} UTC)",
         f"queue_time 2.5 → 90 ms (vllm-a, since {NOW - 5 * MINUTE:%Y-%m-%d %H:%M} UTC)",
@@ -87,7 +80,7 @@ def test_a_slow_model_is_told_with_its_queue_and_areas_to_measure(
 def test_an_alert_about_something_else_gets_the_readings_without_areas(
     engine: Engine, busy: ModelContext
 ) -> None:
-    found = known(engine, busy, alert("error_rate", ""))
+    found = known(engine, busy, "error_rate", "")
     assert len(found.server) == 2
     assert found.look_at == ()
 
@@ -97,18 +90,14 @@ def test_sources_that_disagree_are_told_and_are_no_signal(
 ) -> None:
     tell(engine, credit, "queue_length", [3, 4] * 30 + [40] * 5)
     tell(engine, credit, "queue_length", [30, 40] * 30 + [1] * 5, source="vllm-b")
-    found = known(engine, credit, alert())
+    found = known(engine, credit)
     assert [each.split(" (")[1][:6] for each in found.server] == ["vllm-a", "vllm-b"]
     assert not any("more requests wait" in each for each in found.look_at)
 
 
 def test_one_restart_is_news_and_stillness_is_none(engine: Engine, credit: ModelContext) -> None:
     tell(engine, credit, "queue_length", [3, 4] * 30 + [3] * 5)
-    assert known(engine, credit, alert()).server == ()
+    assert known(engine, credit).server == ()
     tell(engine, credit, "restarts", [0] * 62 + [1])
-    (told,) = known(engine, credit, alert()).server
+    (told,) = known(engine, credit).server
     assert told.startswith("restarts 0 → 1 restarts a minute (vllm-a, since")
-
-
-def test_without_a_judged_reading_nothing_is_said(engine: Engine, busy: ModelContext) -> None:
-    assert known(engine, busy, replace(alert(), last_judged=None)) == ServerContext()

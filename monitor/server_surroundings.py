@@ -1,4 +1,7 @@
-"""What a model's servers told around an alert, and which areas to measure for a slow one."""
+"""What a model's servers told around an alert, and which areas to measure for a slow one.
+
+Jobs put it into messages and reports onto pages.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.engine import Connection
 
-from alerts.model import Alert
 from monitor.checks.context.moved import Moved, movement_of
 from monitor.checks.context.symptoms import Movement, areas_to_measure, fitting
 from monitor.checks.registry import CheckName
@@ -40,20 +42,25 @@ NO_SERVER_CONTEXT = ServerContext()
 
 
 def server_context(
-    connection: Connection, project_id: int, model_id: int, contract: Contract | None, alert: Alert
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    contract: Contract | None,
+    labels: Mapping[str, str],
+    judged: Window,
+    began: datetime | None = None,
 ) -> ServerContext:
-    """The readings around an alert's window, and for a slow model the symptoms that fit."""
-    reading = alert.last_judged
-    if reading is None:
-        return NO_SERVER_CONTEXT
-    begun = (alert.pending_since or reading.at) - (reading.at - reading.window_start)
-    start = max(begun, reading.at - LONGEST_NOW)
-    span = Window(start - BEFORE, reading.at)
+    """The readings around an alert, and for a slow model the symptoms that fit.
+
+    `judged` is the alert's newest judged window, `began` the end of its first breaching one.
+    """
+    start = max((began or judged.end) - (judged.end - judged.start), judged.end - LONGEST_NOW)
+    span = Window(start - BEFORE, judged.end)
     moved = movements(read_readings(connection, project_id, model_id, span), start)
     told = tuple(_words(name, source, each) for (name, source), each in _strongest(moved))
-    if contract is None or not is_about_latency(alert, contract):
+    if contract is None or not is_about_latency(labels, contract):
         return ServerContext(told)
-    signals = signals_of(moved) | own_signal(alert, contract)
+    signals = signals_of(moved) | own_signal(labels, contract)
     return ServerContext(told, areas_to_measure(fitting(signals), MOST_SYMPTOMS))
 
 
@@ -92,9 +99,8 @@ def signals_of(moved: Mapping[tuple[str, str], Moved]) -> dict[str, Movement]:
     return apart
 
 
-def own_signal(alert: Alert, contract: Contract) -> dict[str, Movement]:
+def own_signal(labels: Mapping[str, str], contract: Contract) -> dict[str, Movement]:
     """What the alert itself says: of latency its middle or tail, else the field's own signal."""
-    labels = alert.labels
     name = labels.get("column", "")
     field = _field_of(contract, name)
     method = labels.get("method", "")
@@ -106,9 +112,8 @@ def own_signal(alert: Alert, contract: Contract) -> dict[str, Movement]:
     return {field: Movement.UP}
 
 
-def is_about_latency(alert: Alert, contract: Contract) -> bool:
+def is_about_latency(labels: Mapping[str, str], contract: Contract) -> bool:
     """Whether an alert is about how long something takes."""
-    labels = alert.labels
     if labels.get("check") != CheckName.SERVING.value:
         return False
     held = {column.name: column for column in contract.columns}.get(labels.get("column", ""))
