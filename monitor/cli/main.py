@@ -27,6 +27,7 @@ MODULES = (
     *("golden", "shadow", "review"),
     *("workload", "costs", "stages"),
     *("scrape", "server"),
+    *("deployments", "collect_env"),
     *("keys", "project", "explore"),
     *("collect", "imports", "run", "dashboard", "demo", "db"),
 )

@@ -1,0 +1,1 @@
+"""What the machine tells of a deployment: accelerators, processor, container, packages, code."""
