@@ -46,6 +46,7 @@ from monitor.contract_quality import (
     SignalDirection,
     SignalKind,
 )
+from monitor.contract_stages import Stage
 from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS
 from monitor.records import RejectionReason, RequestOutcome, ViolationReason
 from monitor.settings import Settings
@@ -217,6 +218,7 @@ NAMES = [
             ("signals", Signal),
             ("fairness", Fairness),
             ("objective", ServiceObjective),
+            ("stages", Stage),
             ("lateness", Lateness),
             ("retention", Retention),
             ("baseline", Baseline),
