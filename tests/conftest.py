@@ -6,6 +6,8 @@
   runner's clock: set `clock.now`) on that database.
 - `admin_url`: the administrator's address of the same database, for what the product may not do.
 - `module_database_url`: as `database_url`, shared by the tests of one module.
+- `database_template`: what `database_url` is copied from. A module whose tests all begin with the
+  same history overrides it with `played_database`: played once, copied for each test.
 
 Tests that use any of them get the marker `postgres`. The server is the embedded one, or the one
 that INFERWATCH_TEST_DATABASE_URL names; with pytest-xdist each worker has its own. All other
@@ -17,8 +19,9 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pytest
@@ -67,10 +70,16 @@ def migrated_template(postgres_server: DatabaseServer) -> str:
     return database_name(url)
 
 
+@pytest.fixture(scope="module")
+def database_template(migrated_template: str) -> str:
+    """The name of the database that each test's own is copied from."""
+    return migrated_template
+
+
 @pytest.fixture
-def database_url(postgres_server: DatabaseServer, migrated_template: str) -> Iterator[str]:
+def database_url(postgres_server: DatabaseServer, database_template: str) -> Iterator[str]:
     """A fresh, migrated database."""
-    with _copied(postgres_server, migrated_template) as url:
+    with _copied(postgres_server, database_template) as url:
         yield url
 
 
@@ -128,6 +137,37 @@ def runner(database_url: str, engine: Engine, clock: TestClock) -> Iterator[Runn
     bulk = BulkConnections(database_url, Role.WORKER)
     yield Runner(engine, bulk, "worker-1", "http://dashboard.test", clock, {}, random.Random(1))
     bulk.close()
+
+
+@dataclass(frozen=True)
+class Playing:
+    """What a history is played with."""
+
+    engine: Engine
+    project_id: int
+    store: IntakeStore
+    runner: Runner
+    clock: TestClock
+
+
+@contextmanager
+def played_database(
+    server: DatabaseServer, template: str, play: Callable[[Playing], object]
+) -> Iterator[str]:
+    """The name of a database in which a history was played and that nobody is connected to."""
+    with _copied(server, template) as url:
+        store, clock = IntakeStore(url, make_engine(url)), TestClock()
+        bulk = BulkConnections(url, Role.WORKER)
+        with opened(url) as made:
+            with transaction(made, None, Role.OWNER) as connection:
+                number = projects.ensure_project(connection, "default")
+            runner = Runner(
+                made, bulk, "worker-1", "http://dashboard.test", clock, {}, random.Random(1)
+            )
+            play(Playing(made, number, store, runner, clock))
+        bulk.close()
+        store.close()
+        yield database_name(url)
 
 
 @contextmanager

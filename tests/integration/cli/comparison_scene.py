@@ -6,6 +6,7 @@ both. green answers right more often than the others and is quicker; amber fails
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -31,6 +32,7 @@ from tests.factories import (
     request,
     send,
 )
+from tests.integration.cli.conftest import Run
 
 HOURS, PER_HOUR = 48, 60
 BLUE, GREEN, AMBER = 1, 2, 3
@@ -94,3 +96,16 @@ def traffic(rng: np.random.Generator) -> Iterator[tuple[dict[str, Any], float]]:
             ),
             truth,
         )
+
+
+def compared(run: Run, a: str, b: str, *more: str) -> Any:
+    """The comparison of two deployments of `credit`, as JSON."""
+    ended = run("compare", "credit", "--a", a, "--b", b, *more, "--json")
+    assert ended.code == 0, ended.err
+    return json.loads(ended.out)
+
+
+def line(found: Any, title: str) -> Any:
+    """One metric of a comparison by its title."""
+    (result,) = found["results"]
+    return next(one for one in result["metrics"] if one["title"] == title)

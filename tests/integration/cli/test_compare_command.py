@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy.engine import Engine
 
-from monitor.jobs.run import Runner
 from monitor.reports.comparisons import comparison_now, comparisons, metric_frame, overlap_frame
-from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
+from tests.conftest import Playing, played_database
+from tests.database import DatabaseServer
 from tests.factories import (
     START,
     TestClock,
-    apply,
     current_context,
-    deployment,
-    make_contract,
-    request,
     rows_of,
-    send,
 )
-from tests.integration.cli.comparison_scene import AMBER, BLUE, GREEN, served, traffic
+from tests.integration.cli.comparison_scene import (
+    AMBER,
+    BLUE,
+    GREEN,
+    compared,
+    line,
+    served,
+    traffic,
+)
 from tests.integration.cli.conftest import Run
 
 
+@pytest.fixture(scope="module")
+def database_template(postgres_server: DatabaseServer, migrated_template: str) -> Iterator[str]:
+    """Two days of requests and labels, profiled; the tests that play their own begin anew."""
+
+    def play(world: Playing) -> None:
+        served(world.engine, world.project_id, world.store, world.runner, world.clock)
+
+    with played_database(postgres_server, migrated_template, play) as name:
+        yield name
+
+
 @pytest.fixture
-def model(
-    engine: Engine, project_id: int, store: IntakeStore, runner: Runner, clock: TestClock
-) -> ModelContext:
-    return served(engine, project_id, store, runner, clock)
-
-
-def compared(run: Run, a: str, b: str, *more: str) -> Any:
-    ended = run("compare", "credit", "--a", a, "--b", b, *more, "--json")
-    assert ended.code == 0, ended.err
-    return json.loads(ended.out)
-
-
-def line(found: Any, title: str) -> Any:
-    (result,) = found["results"]
-    return next(one for one in result["metrics"] if one["title"] == title)
+def model(engine: Engine, project_id: int, clock: TestClock) -> ModelContext:
+    clock.now = START + timedelta(days=10)
+    return current_context(engine, project_id)
 
 
 def test_one_factor_gets_a_verdict_and_two_are_confounded(run: Run, model: ModelContext) -> None:
@@ -161,43 +162,3 @@ def test_reports_read_stored_ones_and_make_others(
     assert shown.set_index("metric").loc["accuracy", "verdict"] == "better"
     assert overlap_frame(stored.results[0])["a_shared"].sum() > 900
     assert comparisons(engine, model.project_id, model.model_id, stored.known_at) == (stored,)
-
-
-EXAMPLE = {  # (deployment, size of the request): requests, milliseconds
-    (1, "small"): (900, 100.0),
-    (1, "large"): (100, 300.0),
-    (2, "small"): (300, 80.0),
-    (2, "large"): (700, 270.0),
-}
-
-
-@pytest.mark.parametrize(
-    ("hardware", "verdict"), [("new", "confounded"), ("old", "better")], ids=["two", "one"]
-)
-@pytest.mark.parametrize("first_rows", [100, 5000])
-def test_the_two_factor_example_through_the_whole_product(
-    run: Run, engine: Engine, project_id: int, store: IntakeStore, runner: Runner,
-    hardware: str, verdict: str, first_rows: int,
-) -> None:  # fmt: skip
-    contract = make_contract(segments=["city"], label=None, baseline={"first_rows": first_rows})
-    model = apply(engine, project_id, contract)
-    assert deployment(engine, model, model_version="v1", hardware="old") == 1
-    assert deployment(engine, model, model_version="v2", hardware=hardware) == 2
-    sizes = [(*key, ms) for key, (count, ms) in EXAMPLE.items() for _ in range(count)]
-    rows = [
-        request(f"r{place}", START + timedelta(seconds=place % 3600), city=size, ms=ms,
-                deployment=number)
-        for place, (number, size, ms) in enumerate(sizes)
-    ]  # fmt: skip
-    send(store, current_context(engine, project_id), rows)
-    runner.catch_up()
-    found = compared(run, "1", "2")
-    mean = line(found, "mean of ms")
-    assert mean["crude"] == pytest.approx([120, 213])
-    if first_rows > len(rows) and verdict == "better":
-        assert found["verdict"] == "inconclusive"  # no segments yet: no wrong winner either
-        assert "no baseline yet" in found["sentence"]
-        return
-    assert found["verdict"] == verdict
-    if first_rows <= len(rows):
-        assert mean["adjusted"] == pytest.approx([180, 156])
