@@ -81,11 +81,13 @@ def _draw_bars(frame: Frame, report: OperationReport) -> None:
         return
     names = [name for name, _ in BAD_OUTCOMES.values() if name in set(shown["outcome"])]
     colours = [colour for name, colour in BAD_OUTCOMES.values() if name in names]
+    unit = "utcyearmonthdatehours" if report.bucket == "hour" else "utcyearmonthdate"
     chart = (
         alt.Chart(shown)
         .mark_bar()
         .encode(
-            x=alt.X("at:T", title=None, axis=charts.day_axis()),
+            x=alt.X(f"{unit}(at):T", title=None, scale=alt.Scale(type="utc"),
+                    axis=charts.day_axis()),
             y=alt.Y("share:Q", title=f"share of requests a {report.bucket}",
                     axis=alt.Axis(format=".1%")),
             color=alt.Color("outcome:N", scale=alt.Scale(domain=names, range=colours),
@@ -125,7 +127,8 @@ def _draw_reasons(report: OperationReport) -> None:
         (words.clean(outcome.name.lower().replace("_", " ")), words.clean(text), words.whole(n))
         for outcome, text, n in report.reasons
     ]
-    with st.expander(f"Reasons given: the {len(rows)} most frequent"):
+    kinds = words.plural(len(rows), "kind")
+    with st.expander(f"Reasons given: {kinds}, the most frequent first"):
         kit.table(pd.DataFrame(rows, columns=["outcome", "reason", "requests"]), "Reasons")
 
 
