@@ -17,7 +17,7 @@ from monitor.reports.database import reading
 from monitor.reports.measurements import IDENTITY, newest_windows
 from monitor.reports.model_activity import Activity, activities
 from monitor.reports.models import label_age
-from monitor.store.tables import alert, contract, job_window, measurement, model
+from monitor.store.tables import alert, contract, job_window, measurement, model, tag_conflict
 
 STALE_AFTER = timedelta(hours=24)
 DAYS_SHOWN = 30
@@ -31,6 +31,7 @@ class BlindSpotKind(StrEnum):
     NO_LABELS = "no_labels"
     JOBS_FAILED = "jobs_failed"
     CHECKS_FAILED = "checks_failed"
+    TAGS_CONTRADICT = "tags_contradict"
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,18 @@ def overview(engine: Engine, project_id: int, now: datetime) -> Overview:
         seen = activities(connection, project_id, DAYS_SHOWN)
         jobs = _failed_jobs(connection, project_id, now)
         checks = _failed_checks(connection, project_id)
+        contradicted = _contradicted(connection, project_id, now)
     lines = [
-        _line(row, seen.get(row.id, Activity()), by_model, jobs, checks.get(row.id, 0), now)
+        _line(
+            row,
+            seen.get(row.id, Activity()),
+            by_model,
+            [
+                *_work_spots(row.name, jobs.get(row.id), checks.get(row.id, 0)),
+                *_tag_spots(row.name, contradicted.get(row.id)),
+            ],
+            now,
+        )
         for row in models
     ]
     lines.sort(key=lambda line: (-line.firing, -len(line.blind_spots), -line.pending, line.name))
@@ -100,15 +111,14 @@ def _line(
     row: Any,
     activity: Activity,
     by_model: Counter[tuple[str, str]],
-    jobs: dict[int, tuple[int, datetime]],
-    failed_checks: int,
+    more: list[BlindSpot],
     now: datetime,
 ) -> ModelLine:
     age = label_age(row.body or {})
     spots = [
         *_data_spots(row.name, activity, now),
         *(_label_spots(row.name, activity, age, now) if age is not None else ()),
-        *_work_spots(row.name, jobs.get(row.id), failed_checks),
+        *more,
     ]
     return ModelLine(
         name=row.name,
@@ -156,6 +166,16 @@ def _work_spots(name: str, failed: tuple[int, datetime] | None, checks: int) -> 
         remedy = "open the model and read the reasons under All measurements"
         spots.append(BlindSpot(name, BlindSpotKind.CHECKS_FAILED, what, remedy))
     return spots
+
+
+def _tag_spots(name: str, found: tuple[int, datetime] | None) -> list[BlindSpot]:
+    if found is None:
+        return []
+    count, since = found
+    tags = "version tag is" if count == 1 else "version tags are"
+    what = f"{count} {tags} told in two ways"
+    remedy = f"read `inferwatch deployments conflicts {name}` and mend whoever is wrong"
+    return [BlindSpot(name, BlindSpotKind.TAGS_CONTRADICT, what, remedy, since)]
 
 
 def _alerts(
@@ -208,6 +228,19 @@ def _failed_jobs(
             sa.or_(job_window.c.state == "failed", lost),
         )
         .group_by(job_window.c.model_id)
+    )
+    return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
+
+
+def _contradicted(
+    connection: Connection, project_id: int, now: datetime
+) -> dict[int, tuple[int, datetime]]:
+    """By model: tags that sources contradicted each other on lately, and since when."""
+    tags = sa.func.count(sa.distinct(tag_conflict.c.tag))
+    query = (
+        sa.select(tag_conflict.c.model_id, tags, sa.func.min(tag_conflict.c.first_at))
+        .where(tag_conflict.c.project_id == project_id, tag_conflict.c.last_at > now - STALE_AFTER)
+        .group_by(tag_conflict.c.model_id)
     )
     return {row[0]: (row[1], row[2]) for row in connection.execute(query)}
 

@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import sqlalchemy as sa
 
+from monitor.registration import TagConflict, TagSource
 from monitor.reports.database import projects
 from monitor.reports.health import JobRunFilter, health, job_runs
 from monitor.reports.overview import BlindSpotKind, overview
 from monitor.store.engine import Role, transaction
+from monitor.store.registrations import keep_conflicts
 from monitor.store.tables import intake_batch, job_window, measurement, prediction_block
 from tests.dashboard_seed import EMPTY_PROJECT, MODEL, PROJECT, SILENT_MODEL, STALE_MODEL
 from tests.seeded_database import SeededDatabase
@@ -106,6 +108,22 @@ def test_an_old_failure_that_was_measured_since_is_no_blind_spot(own_database: S
         if spot.model == STALE_MODEL
     }
     assert BlindSpotKind.CHECKS_FAILED not in kinds
+
+
+def test_tags_that_sources_contradict_each_other_on_are_a_blind_spot(
+    own_database: SeededDatabase,
+):
+    seeded, now = own_database.seeded, own_database.now
+    old = TagConflict("runtime", "a", TagSource.REQUEST, "b", TagSource.RESOURCE)
+    new = TagConflict("precision", None, TagSource.REGISTRATION, "x | y", TagSource.REGISTRATION)
+    with transaction(own_database.engine, seeded.project_id, Role.OWNER) as connection:
+        key = (connection, seeded.project_id, seeded.stale_model_id)
+        keep_conflicts(*key, {old: 5}, now - timedelta(days=2))
+        keep_conflicts(*key, {new: 3}, now - timedelta(hours=1))
+    spots = own_database.ask(overview, now).blind_spots
+    (found,) = [each for each in spots if each.kind is BlindSpotKind.TAGS_CONTRADICT]
+    assert (found.model, found.what) == (STALE_MODEL, "1 version tag is told in two ways")
+    assert found.since == now - timedelta(hours=1)
 
 
 def test_an_empty_project_has_nothing_and_no_error(database: SeededDatabase):
