@@ -10,8 +10,8 @@
   same history overrides it with `played_database`: played once, copied for each test.
 
 Tests that use any of them get the marker `postgres`. The server is the embedded one, or the one
-that INFERWATCH_TEST_DATABASE_URL names; with pytest-xdist each worker has its own. All other
-INFERWATCH_ variables and DATABASE_URL are taken out of the environment, so that no test touches an
+that INFERWATCH_TEST_DATABASE_URL names; with pytest-xdist each worker has its own. Other
+INFERWATCH_ variables (but those of producers' tests) and DATABASE_URL are taken out of the environment, so that no test touches an
 installation of the person who runs it.
 """
 
@@ -37,13 +37,14 @@ from tests.database import VARIABLE, DatabaseServer, database_server, fresh_data
 from tests.factories import TestClock
 
 _SERVER_FIXTURES = {"postgres_server", "home"}
+_OF_TESTS = ("INFERWATCH_WEEKLY", "INFERWATCH_PRODUCER_VENVS")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take the person's own installation out of the environment."""
     for name in [*os.environ]:
         ours = name.startswith(("INFERWATCH_", "DATABASE_URL"))
-        if ours and name != VARIABLE:
+        if ours and name not in (VARIABLE, *_OF_TESTS):
             del os.environ[name]
 
 

@@ -7,7 +7,8 @@ A column is filled from the first of these that says something:
 2. its `field`, or its own name where that is a standard field, in the column's unit;
 3. an input, output or attribute of its own name;
 4. for features, an unnamed input by its position, where the payload has as many values as the
-   contract has features; for the prediction or the score, an output that is the only one.
+   contract has features (or features that are no standard field); for the prediction or the
+   score, an output that is the only one.
 
 Inputs that no column takes stay in the record under their names, so that they are counted as
 columns that the contract does not know.
@@ -117,18 +118,23 @@ def _deeper(value: Any, rest: str) -> Any:
 
 
 def _positions(inputs: Mapping[str, Any], contract: Contract) -> dict[str, str]:
-    """Feature columns by the position of an unnamed input; empty when the counts differ."""
-    features = _features(contract)
-    if not inputs or len(inputs) != len(features):
+    """Feature columns by the position of an unnamed input; empty when the counts differ.
+
+    Features that are standard fields (`variant`) need not be among the inputs.
+    """
+    if not inputs or any(name != str(place) for place, name in enumerate(inputs)):
         return {}
-    if any(name != str(place) for place, name in enumerate(inputs)):
-        return {}
-    return {column: str(place) for place, column in enumerate(features)}
+    for features in _features(contract):
+        if len(features) == len(inputs):
+            return {column: str(place) for place, column in enumerate(features)}
+    return {}
 
 
 @lru_cache(maxsize=256)
-def _features(contract: Contract) -> tuple[str, ...]:
-    return tuple(c.name for c in contract.with_role(ColumnRole.FEATURE) if c.taken_from is None)
+def _features(contract: Contract) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of features that no place is given for: all, and those that are no standard field."""
+    free = [c for c in contract.with_role(ColumnRole.FEATURE) if c.taken_from is None]
+    return tuple(c.name for c in free), tuple(c.name for c in free if field_of(c) is None)
 
 
 def _only_output(outputs: Mapping[str, Any], contract: Contract) -> str | None:

@@ -84,7 +84,7 @@ def _entry(entry: Mapping[str, Any], options: ReadOptions) -> tuple[str, _Entry]
         models=(service,) if service else (),
         fields={"variant": endpoint} if endpoint else {},
         attributes={"kserve.component": str(entry.get("component") or "")},
-        request_tags={tag: value for tag, value in tags.items() if value is not None},
+        resource_tags={tag: value for tag, value in tags.items() if value is not None},
         joins={key: value for key, value in joins.items() if value},
     )
     return side, _Entry(exchange, at, _body(entry.get("bytes"), name))
@@ -134,7 +134,8 @@ KSERVE_FILES = FileFormat(
     name="kserve-files",
     producer="KServe payload logger (blob mode)",
     gives=("inputs and outputs by row, paired by id", "requests without a response as failed",
-           "annotations model-version and git-sha as tags", "model version of V2 bodies"),
+           "annotations model-version and git-sha as tags of the service",
+           "model version of V2 bodies"),
     lacks=("latency: what its time stands for depends on the version", "queue time",
            "any time in csv and parquet"),
     recognises=_recognises,

@@ -37,15 +37,23 @@ class Payload:
 def json_value(text: str | bytes) -> Any:
     """A JSON text; one that some library wrote as a JSON string is read a second time.
 
-    Raises PayloadFault.
+    A string that holds no object or list is a string. Raises PayloadFault.
     """
     try:
-        value = loads(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-        if isinstance(value, str):
-            value = loads(value.encode("utf-8", "surrogatepass"))
+        value = loads(text if isinstance(text, bytes) else _bytes(text))
     except StrictJsonError as error:
         raise PayloadFault(f"the payload is no JSON that can be read: {error}") from None
-    return value
+    if not isinstance(value, str):
+        return value
+    try:
+        inner = loads(_bytes(value))
+    except StrictJsonError:
+        return value
+    return inner if isinstance(inner, (Mapping, list)) else value
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def rows_of_json(value: Any) -> Payload:

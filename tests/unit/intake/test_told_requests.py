@@ -8,6 +8,7 @@ import pytest
 
 from monitor.contract import Column, Contract
 from monitor.intake.producer_record import ProducerRecord
+from monitor.intake.text_cells import TextCell
 from monitor.intake.told_requests import to_request
 from monitor.records import RequestOutcome
 
@@ -46,6 +47,28 @@ def test_unnamed_values_take_the_features_in_their_order_only_when_there_are_as_
     other = to_request(ProducerRecord("r", AT, inputs={"0": 1.5}, outputs={"0": 0.9}), made)
     assert "a" not in other
     assert other["0"] == 1.5
+
+
+def test_a_feature_that_is_a_standard_field_need_not_be_among_the_unnamed_values() -> None:
+    made = contract(number("a"), number("temperature"), number("b"))
+    both = to_request(ProducerRecord("r", AT, inputs={"0": 1, "1": 2, "2": 3}), made)
+    assert (both["a"], both["temperature"], both["b"]) == (1, 2, 3)
+    said = ProducerRecord("r", AT, inputs={"0": 1, "1": 3}, fields={"temperature": 0.5})
+    told = to_request(said, made)
+    assert (told["a"], told["temperature"], told["b"]) == (1, 0.5, 3)
+
+
+def test_a_cell_of_text_becomes_what_its_column_is() -> None:
+    made = contract(
+        number("a"), Column(name="b", type="category"), Column(name="c", type="boolean")
+    )
+    cells = {
+        name: TextCell(text) for name, text in zip("abcd", ("1", "1", "TRUE", "x"), strict=True)
+    }
+    told = to_request(ProducerRecord("r", AT, inputs=cells), made)
+    assert (told["a"], told["b"], told["c"], told["d"]) == (1, "1", True, "x")
+    empty = to_request(ProducerRecord("r", AT, inputs={"a": TextCell("")}), made)
+    assert empty["a"] is None
 
 
 def test_a_declared_place_wins_and_may_lie_deep() -> None:
