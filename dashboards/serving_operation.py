@@ -24,7 +24,7 @@ BAD_OUTCOMES: dict[RequestOutcome, tuple[str, str]] = {
     RequestOutcome.ABSTAINED: ("abstained", "#3b82c4"),
 }
 RATE_WORDS = {
-    "request_rate": "Requests",
+    "request_rate": "Request rate",
     "answered_share": "Answered",
     "failed_share": "Failed",
     "timed_out_share": "Timed out",
@@ -39,7 +39,7 @@ RATE_WORDS = {
     "objective_missed": "Objective missed",
 }
 UNITS = {"request_rate": "per_second", "goodput": "per_second"}
-CARDS = ("request_rate", "answered_share", "failed_share", "timed_out_share", "objective_missed")
+CARDS = ("answered_share", "failed_share", "timed_out_share", "retry_share", "objective_missed")
 
 
 def draw_outcomes(frame: Frame, report: OperationReport) -> None:
@@ -54,7 +54,7 @@ def draw_outcomes(frame: Frame, report: OperationReport) -> None:
                 st.metric(RATE_WORDS[method], told, width=170)
     rows = [(name, *_told(report.rates[method], method)) for method, name in RATE_WORDS.items()
             if method in report.rates]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["what", "value", "95 % interval", "requests"])
+    table = pd.DataFrame(rows, columns=["what", "value", "interval", "requests"])
     kit.table(table, "Rates of these days with their intervals")
     if report.objective:
         st.caption(f"Good: {words.escape(report.objective)}.")

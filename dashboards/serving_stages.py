@@ -76,7 +76,7 @@ def _draw_chart(path: PathTimes) -> None:
                             legend=alt.Legend(orient="bottom", title=None)),
             tooltip=[alt.Tooltip("stage:N"), alt.Tooltip("saved:N"), alt.Tooltip("text:N")],
         )
-        .properties(height=max(120, 46 * len(order)))
+        .properties(height=110 + 44 * len(order))
     )  # fmt: skip
     told = "; ".join(f"{each.name} {words.number(each.saves, 'ms')}" for each in path.stages)
     table = pd.DataFrame([_row(each, path) for each in path.stages])
