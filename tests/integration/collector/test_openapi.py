@@ -19,7 +19,11 @@ SPEEDY = settings(
 )
 
 
-@schemathesis.serializer("application/x-ndjson", "application/vnd.apache.arrow.stream")
+@schemathesis.serializer(
+    "application/x-ndjson",
+    "application/vnd.apache.arrow.stream",
+    "application/vnd.inferwatch.openai+json",
+)
 def as_they_are(_: Any, value: Any) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
@@ -34,6 +38,7 @@ def test_records_are_described(world: World) -> None:
     assert sorted(content) == [
         "application/json",
         "application/vnd.apache.arrow.stream",
+        "application/vnd.inferwatch.openai+json",
         "application/x-ndjson",
     ]
     record = content["application/json"]["schema"]["items"]
