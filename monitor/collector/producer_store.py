@@ -123,7 +123,7 @@ class ProducerStore:
         placed: Sequence[tuple[int, ProducerRecord]],
         answer: ProducerAnswer,
     ) -> None:
-        tags = self._tags(sender, model, [record for _, record in placed])
+        tags, resolved = self._tags(sender, model, [record for _, record in placed])
         told = [
             to_request(record, model.contract, found)
             for (_, record), found in zip(placed, tags, strict=True)
@@ -136,14 +136,16 @@ class ProducerStore:
 
         batch, used = parse_current(self._store, model.contract.model, context, parse)
         answer.add(store_one(self._store, batch, used).answer, [place for place, _ in placed])
+        self._store.registrations.keep_evidence(
+            sender.project_id, model.model_id, resolved, sender.received_at
+        )
 
     def _tags(
         self, sender: Sender, model: ModelContext, records: Sequence[ProducerRecord]
-    ) -> list[dict[str, str]]:
-        """Each record's version tags; who said them and what contradicts is kept beside."""
-        registered = self._store.registrations
+    ) -> tuple[list[dict[str, str]], list[tuple[ResolvedTags, int]]]:
+        """Each record's version tags, and of how many records what was known."""
         at = sender.received_at
-        book = registered.book(sender.project_id, model.model_id, at)
+        book = self._store.registrations.book(sender.project_id, model.model_id, at)
         known: dict[Any, tuple[ResolvedTags, dict[str, str]]] = {}
         counts: Counter[Any] = Counter()
         tags = []
@@ -159,9 +161,7 @@ class ProducerStore:
                 known[key] = found, found.tags.as_dict()
             counts[key] += 1
             tags.append(known[key][1])
-        told = [(known[key][0], requests) for key, requests in counts.items()]
-        registered.keep_evidence(sender.project_id, model.model_id, told, at)
-        return tags
+        return tags, [(known[key][0], requests) for key, requests in counts.items()]
 
     def _keep_labels(
         self, sender: Sender, labels: Sequence[ProducerLabel], answer: ProducerAnswer

@@ -123,7 +123,7 @@ class RegistrationStore:
         try:
             with transaction(self._engine, model[0], Role.INGEST) as connection:
                 registrations.keep_conflicts(connection, *model, counts, at)
-                registrations.keep_sources(connection, *model, said, at)
+                known = registrations.keep_sources(connection, *model, said, at)
         except BaseException:
             with self._lock:
                 self._counted[model].update(counts)
@@ -132,5 +132,5 @@ class RegistrationStore:
             if len(self._said) + len(self._seen) > MOST_REMEMBERED:
                 self._said.clear()
                 self._seen.clear()
-            self._said |= {(model, *each) for each in said}
+            self._said |= {(model, *each) for each in said if each[0] in known}
             self._seen |= {(model, each) for each in counts}

@@ -179,15 +179,31 @@ def keep_sources(
     model_id: int,
     said: Iterable[tuple[str, str, TagSource]],
     at: datetime,
-) -> None:
-    """Keep who said which tag of a deployment: (digest of its tags, tag, source)."""
+) -> frozenset[str]:
+    """Keep who said which tag of a deployment: (digest of its tags, tag, source).
+
+    Digests that are no deployment (one too many for a day, or nothing of them was stored) are left
+    out, so that rows stay as few as deployments are. Returns those that are.
+    """
+    wanted = sorted(said)
+    known = frozenset(
+        connection.scalars(
+            sa.select(deployment.c.digest).where(
+                deployment.c.project_id == project_id,
+                deployment.c.model_id == model_id,
+                deployment.c.digest.in_({digest for digest, _, _ in wanted}),
+            )
+        )
+    )
     rows = [
         {"project_id": project_id, "model_id": model_id, "digest": digest, "tag": tag,
          "source": source.value, "first_at": at}
-        for digest, tag, source in sorted(said)
+        for digest, tag, source in wanted
+        if digest in known
     ]  # fmt: skip
     if rows:
         connection.execute(insert(tag_source).on_conflict_do_nothing(), rows)
+    return known
 
 
 def _digest(conflict: TagConflict) -> str:

@@ -13,7 +13,7 @@ from monitor.collector.producer_store import ProducerStore, Sender
 from monitor.deployment import Tags
 from monitor.intake.producer_record import ProducerRecord, Read
 from monitor.store.intake_store import IntakeStore
-from monitor.store.models import ModelContext
+from monitor.store.models import MAX_NEW_DEPLOYMENTS_A_DAY, ModelContext
 from monitor.store.registrations import MAX_CONFLICTS, NewRegistration
 from tests.factories import START, apply, make_contract, rows_of
 from tests.integration.collector.conftest import World
@@ -154,3 +154,16 @@ def test_all_that_is_wrong_with_a_registration_is_said_at_once(world: World) -> 
         assert part in answer.json()["message"]
     odd = world.post(body(colour="red"), path="/v1/deployments", kind="application/json")
     assert (odd.status_code, odd.json()["reason"]) == (422, "bad_deployment")
+
+
+def test_who_said_a_tag_is_kept_of_deployments_only(
+    store: IntakeStore, engine: Engine, credit: ModelContext
+) -> None:
+    """So that a flood of made-up versions, which share one deployment, leaves no flood of rows."""
+    many = tuple(
+        record(f"r{n}", request_tags={"model_version": f"v{n}"})
+        for n in range(MAX_NEW_DEPLOYMENTS_A_DAY + 5)
+    )
+    send(store, credit, *many)
+    rows = rows_of(engine, 1, "select count(*) as n from tag_source")
+    assert rows[0].n == MAX_NEW_DEPLOYMENTS_A_DAY
