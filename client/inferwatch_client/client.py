@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from inferwatch_client.counters import Statistics
+from inferwatch_client.counters import DROP_REASONS, LOGGER, Statistics
 from inferwatch_client.frozen import NotLoggable, frozen
 from inferwatch_client.inference import Inference
 from inferwatch_client.items import Item, Kind, Lane
@@ -16,6 +16,7 @@ from inferwatch_client.pipeline import Pipeline
 from inferwatch_client.processes import close_with_multiprocessing, watch_process
 
 NO_COLLECTOR = "http://collector.invalid"
+ROW_BYTES = 64
 
 
 class Client:
@@ -40,6 +41,7 @@ class Client:
             return cls(**found)
         made = cls.__new__(cls)
         made._set_up(Options(**{**found, "url": NO_COLLECTOR, "key": "none"}), enabled=False)
+        LOGGER.warning("no collector is configured: nothing is logged to Inferwatch")
         return made
 
     def _set_up(self, options: Options, *, enabled: bool) -> None:
@@ -47,6 +49,7 @@ class Client:
         self._enabled = enabled
         self._pipeline = Pipeline(options, close_with_multiprocessing)
         self._common: dict[str, Any] = {}
+        self._lane = self._other_lane(None, None)
         if options.deployment is not None:
             self._common["deployment"] = options.deployment
         self.set_tags(options.tags)
@@ -70,7 +73,8 @@ class Client:
         `event_time` is an aware datetime or nanoseconds since 1970, now if left out. `columns` are
         copied. `tags` or `deployment` stand in place of the client's own.
         """
-        chosen = self.next_id()
+        pipeline = self._pipeline
+        chosen = f"{pipeline.id_prefix}{next(pipeline.id_numbers):x}"
         try:
             if request_id is not None:
                 chosen = str(request_id)
@@ -78,20 +82,24 @@ class Client:
                 "request_id": chosen,
                 "event_time": time.time_ns() if event_time is None else event_time,
             }
-            if tags is not None:
-                envelope["tags"] = dict(tags)
-            if deployment is not None:
-                envelope["deployment"] = deployment
-            if tags is None and deployment is None:
+            if tags is not None or deployment is not None:
+                envelope.update(_named(tags, deployment))
+            else:
                 envelope.update(self._common)
             if outcome is not None:
                 envelope["outcome"] = outcome
             if outcome_reason is not None:
                 envelope["outcome_reason"] = outcome_reason
-            lane = ("requests", model, leg or self.options.leg)
-            self._put(Kind.REQUEST, lane, envelope, columns)
+            lane = self._lane if model is None and leg is None else self._other_lane(model, leg)
+            if lane is None:
+                self._drop_unplaced(1)
+                return chosen
+            copied, size = frozen(columns)
+            item = Item(Kind.REQUEST, lane, envelope, copied, 1, size)
+            if not pipeline.waiting.put(item):
+                pipeline.put(item)
         except Exception as error:  # noqa: BLE001 - nothing may ever reach the model
-            self.count_drop("not_encodable", 1, type(error).__name__)
+            self._drop_failed(error, 1)
         return chosen
 
     def log_requests(
@@ -121,11 +129,10 @@ class Client:
                 "event_time": time.time_ns() if event_time is None else event_time,
                 **(self._common if tags is None else {"tags": dict(tags)}),
             }
-            lane = ("requests", model, leg or self.options.leg)
             if count:
-                self._put(Kind.ROWS, lane, envelope, columns, count)
+                self._put(Kind.ROWS, self._other_lane(model, leg), envelope, columns, count)
         except Exception as error:  # noqa: BLE001 - nothing may ever reach the model
-            self.count_drop("not_encodable", max(count, 1), str(error)[:200])
+            self._drop_failed(error, max(count, 1))
         return chosen
 
     def log_label(
@@ -150,7 +157,7 @@ class Client:
             "observed_at": time.time_ns() if observed_at is None else observed_at,
             **{name: fact for name, fact in given.items() if fact is not None},
         }
-        self._put(Kind.LABEL, ("labels", model, ""), envelope, {"value": value})
+        self._put(Kind.LABEL, self._lane_of("labels", model), envelope, {"value": value})
 
     def register_deployment(
         self,
@@ -167,7 +174,9 @@ class Client:
         """
         given = {"tags": tags, "name": name, **facts}
         registration = {key: fact for key, fact in given.items() if fact is not None}
-        self._put(Kind.REGISTRATION, ("deployments", model, ""), {}, registration, 0)
+        self._put(
+            Kind.REGISTRATION, self._lane_of("deployments", model), {}, registration, records=0
+        )
 
     def set_tags(self, tags: Mapping[str, str] | None) -> None:
         """From now on requests carry these version tags; None for none."""
@@ -214,27 +223,39 @@ class Client:
     def _put(
         self,
         kind: Kind,
-        place: tuple[str, str | None, str],
+        lane: Lane | None,
         envelope: dict[str, Any],
         columns: Mapping[str, Any],
         records: int = 1,
     ) -> None:
-        pipeline = self._pipeline
+        if lane is None:
+            self._drop_unplaced(records)
+            return
         try:
-            route, model, leg = place
-            model = model or self.options.model
-            if not self._enabled or model is None:
-                pipeline.counters.logged += records
-                pipeline.counters.drop("no_model" if self._enabled else "disabled", records)
-                return
-            try:
-                copied, size = frozen(columns)
-            except Exception as error:  # noqa: BLE001 - values may do anything when copied
-                detail = str(error) if isinstance(error, NotLoggable) else type(error).__name__
-                self.count_drop("not_encodable", records, detail)
-                return
-            if records > 1:
-                size += records * 64
-            pipeline.put(Item(kind, Lane(route, model, leg), envelope, copied, records, size))
+            copied, size = frozen(columns)
+            size += (records - 1) * ROW_BYTES if records > 1 else 0
+            self._pipeline.put(Item(kind, lane, envelope, copied, records, size))
         except Exception as error:  # noqa: BLE001 - nothing may ever reach the model
-            pipeline.counters.drop("internal", records, repr(error))
+            self._drop_failed(error, records)
+
+    def _other_lane(self, model: str | None, leg: str | None) -> Lane | None:
+        return self._lane_of("requests", model, leg or self.options.leg)
+
+    def _lane_of(self, route: str, model: str | None, leg: str = "") -> Lane | None:
+        model = model or self.options.model
+        return Lane(route, model, leg) if self._enabled and model is not None else None
+
+    def _drop_unplaced(self, records: int) -> None:
+        reason = "no_model" if self._enabled else "disabled"
+        self.count_drop(reason, records, DROP_REASONS[reason])
+
+    def _drop_failed(self, error: Exception, records: int) -> None:
+        detail = str(error) if isinstance(error, NotLoggable) else type(error).__name__
+        self.count_drop("not_encodable", records, detail)
+
+
+def _named(tags: Mapping[str, str] | None, deployment: int | None) -> dict[str, Any]:
+    found: dict[str, Any] = {} if tags is None else {"tags": dict(tags)}
+    if deployment is not None:
+        found["deployment"] = deployment
+    return found

@@ -26,7 +26,6 @@ DROP_REASONS = {
     "exit": "the process ended before it could be sent",
     "closed": "the client was closed before",
     "disabled": "no collector is configured",
-    "internal": "a defect of this library",
 }
 
 
@@ -66,20 +65,27 @@ class Counters:
         self.retries = 0
         self.spool_failures = 0
         self.registered: dict[str, int] = {}
+        self._untold: dict[str, str] = {}
         self._warned: dict[str, float] = {}
 
     def drop(self, reason: str, records: int = 1, detail: str = "") -> None:
-        """Count records that are lost, and say so."""
+        """Count records that are lost. Writes no log: that may block the model's thread."""
         with self._lock:
             self.dropped[reason] += records
-            total = self.dropped[reason]
-        self.warn(
-            f"drop {reason}",
-            "%d records dropped so far (%s): %s",
-            total,
-            reason,
-            detail or DROP_REASONS[reason],
-        )
+            self._untold[reason] = detail
+
+    def tell(self, *, all_of_it: bool = False) -> None:
+        """Say in the program's log what was dropped since: at most once a minute for each reason,
+        or `all_of_it` at the end."""
+        with self._lock:
+            untold = [(reason, self.dropped[reason]) for reason in self._untold]
+        for reason, total in untold:
+            with self._lock:
+                detail = self._untold[reason] or DROP_REASONS[reason]
+            message = "%d records dropped so far (%s): %s"
+            if self.warn(f"drop {reason}", message, total, reason, detail, now=all_of_it):
+                with self._lock:
+                    del self._untold[reason]
 
     def stored(self, counts: Mapping[str, int], rejected: Mapping[str, int], sent: int) -> None:
         """Count an answer; what it leaves out of the `sent` records counts as rejected."""
@@ -96,17 +102,14 @@ class Counters:
                 ", ".join(f"{number} {reason}" for reason, number in sorted(rejected.items())),
             )
 
-    def warn(self, kind: str, message: str, *facts: object) -> None:
-        """A warning in the program's log, at most one a minute of each kind."""
-        now = time.monotonic()
+    def warn(self, kind: str, message: str, *facts: object, now: bool = False) -> bool:
+        """A warning in the program's log, at most one a minute of each kind unless it has to be
+        said `now`; whether it was said."""
+        moment = time.monotonic()
         with self._lock:
-            if now - self._warned.get(kind, -WARN_AGAIN_SECONDS) < WARN_AGAIN_SECONDS:
-                return
-            self._warned[kind] = now
+            last = self._warned.get(kind, -WARN_AGAIN_SECONDS)
+            if not now and moment - last < WARN_AGAIN_SECONDS:
+                return False
+            self._warned[kind] = moment
         LOGGER.warning(message, *facts)
-
-    @property
-    def settled(self) -> int:
-        """Records of which is known what became of them."""
-        with self._lock:
-            return self.answered.total() + sum(self.rejected.values()) + sum(self.dropped.values())
+        return True

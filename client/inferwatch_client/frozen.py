@@ -32,13 +32,19 @@ def frozen(values: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """
     copied = dict(values)
     size = ITEM_BYTES + COLUMN_BYTES * len(copied)
-    for name, value in copied.items():
+    for value in copied.values():
         kind = type(value)
-        if kind in _PLAIN:
+        if kind is float:  # nearly all of them; each look costs
             continue
         if kind is str:
             size += sys.getsizeof(value)
-            continue
+        elif kind not in _PLAIN:
+            return _copied(copied, size)
+    return copied, size
+
+
+def _copied(copied: dict[str, Any], size: int) -> tuple[dict[str, Any], int]:
+    for name, value in copied.items():
         copied[name], more = frozen_value(value)
         size += more
     return copied, size

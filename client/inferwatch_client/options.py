@@ -23,6 +23,8 @@ class Options:
     `interval` seconds pass at most before a record is packed. `memory_bytes` and `memory_records`
     bound what waits in memory, `spool_bytes` what waits in the folder `spool`. `record_bytes`
     bounds one record. At the end of the process at most `exit_seconds` are spent on sending.
+    `wait_for_room` lets a call wait so many seconds when memory is full, for batch jobs that would
+    rather wait than drop; a serving process leaves it at 0.
     A body that is refused for its key or model is tried again for `patience` seconds.
     """
 
@@ -42,6 +44,7 @@ class Options:
     connect_seconds: float = 5.0
     answer_seconds: float = 20.0
     exit_seconds: float = 5.0
+    wait_for_room: float = 0.0
     patience: float = 600.0
 
     def __post_init__(self) -> None:
@@ -72,7 +75,11 @@ class Options:
             "answer_seconds": self.answer_seconds,
         }
         found = [f"{name} is above 0, not {value}" for name, value in numbers.items() if value <= 0]
-        not_below_zero = {"exit_seconds": self.exit_seconds, "patience": self.patience}
+        not_below_zero = {
+            "exit_seconds": self.exit_seconds,
+            "wait_for_room": self.wait_for_room,
+            "patience": self.patience,
+        }
         found += [f"{name} is 0 or more" for name, value in not_below_zero.items() if value < 0]
         return found
 

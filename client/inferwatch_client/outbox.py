@@ -113,6 +113,10 @@ class Outbox:
 
     def split(self, body: Body, payload: bytes) -> bool:
         """Put two halves in the body's place; False when it is a single record."""
+        with self._lock:
+            line = self._lines.get(body.lane)
+            if line is None or body not in line.bodies:  # given up while it was sent
+                return True
         parts = halves(body, payload)
         for part in reversed(parts):
             self.add(part, first=True)

@@ -1,7 +1,8 @@
 """Turns what waits into bodies. Runs in a background thread that steps aside for the model's.
 
 Encoding holds the interpreter's lock, so it goes record by record and sleeps after each fifth of a
-millisecond: a thread of the model never waits longer for it than that.
+millisecond: a thread of the model waits no longer for it than that, or a millisecond once a quarter
+of the memory is taken, when the alternative is to drop records.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from inferwatch_client.options import Options
 from inferwatch_client.outbox import Outbox
 from inferwatch_client.waiting import Waiting
 
-WORK_SECONDS, REST_SECONDS = 0.0002, 0.0002
+WORK_SECONDS, HURRIED_WORK_SECONDS, REST_SECONDS = 0.0002, 0.001, 0.0002
 
 
 class Packer:
@@ -52,7 +53,7 @@ class Packer:
                     lines[item.lane] = []
                 lines[item.lane].append(line)
                 lane_held[0] += len(line) + 1
-                if time.perf_counter() - began > WORK_SECONDS:
+                if time.perf_counter() - began > self._work_seconds():
                     self.rest(REST_SECONDS)
                     began = time.perf_counter()
             lane_held[1] += item.records
@@ -62,6 +63,10 @@ class Packer:
         for lane, packed in lines.items():
             self._seal(lane, packed, held[lane])
         return True
+
+    def _work_seconds(self) -> float:
+        crowded = self._waiting.bytes * 4 > self._options.memory_bytes
+        return HURRIED_WORK_SECONDS if crowded else WORK_SECONDS
 
     def _is_full(self, lines: list[bytes]) -> bool:
         return len(lines) >= self._options.batch_records

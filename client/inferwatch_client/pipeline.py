@@ -22,8 +22,11 @@ from inferwatch_client.waiting import Waiting
 
 LOOK_SECONDS = 0.05
 """How often the packer looks: so the model's threads never have to wake it."""
+ROOM_SECONDS = 0.002
 ADOPT_SECONDS = 60.0
 REST_AFTER_DEFECT = 1.0
+PACK_SECONDS = 5.0
+"""Packing what waits takes a fraction of this; a spool keeps only what is packed."""
 _ABANDONED: list[Pipeline] = []
 """Pipelines of parents in forked children: closing their connections would disturb the parent."""
 
@@ -52,15 +55,26 @@ class Pipeline:
 
     def put(self, item: Item) -> None:
         """Let an item wait, or count it as dropped. The first one starts the threads."""
+        if self.waiting.put(item):
+            return
+        if not self.waiting.open and not self.closed:
+            self._start()
+            if self.waiting.put(item):
+                return
+        if self._options.wait_for_room and self._put_when_there_is_room(item):
+            return
         with self._lock:
             self.counters.logged += item.records
-        if self.closed:
-            self.counters.drop("closed", item.records)
-            return
-        if not self._threads:
-            self._start()
-        if not self.waiting.put(item):
-            self.counters.drop("queue_full", item.records)
+            self.counters.drop("closed" if self.closed else "queue_full", item.records)
+
+    def _put_when_there_is_room(self, item: Item) -> bool:
+        deadline = time.monotonic() + self._options.wait_for_room
+        self._pack_now.set()
+        while time.monotonic() < deadline and not self.closed:
+            time.sleep(ROOM_SECONDS)
+            if self.waiting.put(item):
+                return True
+        return False
 
     def flush(self, seconds: float) -> bool:
         """Wait until nothing waits, at most so long; whether that came about."""
@@ -77,7 +91,7 @@ class Pipeline:
         with self._lock:
             if self.closed:
                 return
-            self.closed = True
+            self.closed, self.waiting.open = True, False
         if self._threads or len(self.waiting):
             self._finish(time.monotonic() + seconds)
         for body in self._outbox.clear():
@@ -85,6 +99,7 @@ class Pipeline:
                 self.counters.drop("exit", body.records)
         if self._spool is not None:
             self._spool.close()
+        self.counters.tell(all_of_it=True)
 
     def abandon(self) -> None:
         """In a forked child: leave the parent's connections and locks alone."""
@@ -97,7 +112,7 @@ class Pipeline:
         with self._lock:
             counted = self.counters
             return Statistics(
-                logged=counted.logged,
+                logged=self.waiting.offered + counted.logged,
                 accepted=counted.answered["accepted"],
                 duplicate=counted.answered["duplicate"],
                 conflict=counted.answered["conflict"],
@@ -114,8 +129,9 @@ class Pipeline:
 
     def _start(self) -> None:
         with self._lock:
-            if self._threads:
+            if self.waiting.open:
                 return
+            self.waiting.open = True
             self._threads = [
                 threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
                 for name, work in (
@@ -141,6 +157,7 @@ class Pipeline:
 
     def _pack_once(self) -> None:
         self._wait_to_pack()
+        self.counters.tell()
         self._pack_now.clear()
         if self._packer.step():
             self._packed.set()
@@ -174,9 +191,9 @@ class Pipeline:
         self._closing.set()
         self._pack_now.set()
         self._packed.set()
-        for thread in self._threads:
+        for thread, least in zip(self._threads, (PACK_SECONDS, 0.0), strict=False):
             if thread.is_alive():
-                thread.join(max(0.0, deadline - time.monotonic()))
+                thread.join(max(least, deadline - time.monotonic()))
         if any(thread.is_alive() for thread in self._threads):
             self._pack_rest()
             return

@@ -23,18 +23,20 @@ class Waiting:
         self._unpacked_bytes = 0
         self.records = 0
         self.bytes = 0
+        self.offered = 0
+        self.open = False
 
     def put(self, item: Item) -> bool:
-        """Whether there was room."""
+        """Whether the line is open and there was room."""
+        _, _, _, _, count, size = item
         with self._lock:
-            if (
-                self.bytes + item.size > self._most_bytes
-                or self.records + item.records > self._most_records
-            ):
+            records, taken = self.records + count, self.bytes + size
+            if taken > self._most_bytes or records > self._most_records or not self.open:
                 return False
-            self.records += item.records
-            self.bytes += item.size
-            self._unpacked_bytes += item.size
+            self.offered += count
+            self.records = records
+            self.bytes = taken
+            self._unpacked_bytes += size
             self._items.append(item)
             return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from sqlalchemy.engine import Engine
 from monitor.collector.app import create_app
 from monitor.contract_quality import Label
 from monitor.demo.processes import free_port, running
+from monitor.records import RequestOutcome
 from monitor.store import models, projects
 from monitor.store.engine import Role, make_engine, transaction
 from monitor.store.intake_store import IntakeStore
@@ -89,7 +91,9 @@ class Place:
         return int(self.rows("select count(*) from request_log where model_id = :model")[0][0])
 
     def logged(self, columns: str) -> list[Any]:
-        """The requests as the model's view shows them."""
+        """The requests as the model's view shows them, outcomes by name."""
+        outcomes = ", ".join(f"'{each.name.lower()}'" for each in RequestOutcome)
+        columns = re.sub(r"\boutcome\b", f"(array[{outcomes}])[outcome] as outcome", columns)
         with transaction(self.engine, self.project_id, Role.OWNER) as connection:
             view = "log_" + "".join(c if c.isalnum() else "_" for c in self.model)
             return list(

@@ -154,6 +154,15 @@ def test_memory_is_bounded_while_the_collector_is_dead(
     assert accounted(client.statistics()) == 5_000
 
 
+def test_a_batch_job_may_wait_for_room_instead_of_dropping(place: Place, collector: str) -> None:
+    client = place.client(collector, memory_records=50, wait_for_room=20.0)
+    for number in range(500):
+        client.log_request({"age": number % 90})
+    assert client.flush(20)
+    client.close()
+    assert (client.statistics().accepted, client.statistics().dropped) == (500, {})
+
+
 def test_a_spool_takes_what_memory_does_not_and_is_bounded(
     place: Place, dead: str, tmp_path: Path
 ) -> None:
