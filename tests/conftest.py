@@ -11,8 +11,8 @@
 
 Tests that use any of them get the marker `postgres`. The server is the embedded one, or the one
 that INFERWATCH_TEST_DATABASE_URL names; with pytest-xdist each worker has its own. Other
-INFERWATCH_ variables (but those of producers' tests) and DATABASE_URL are taken out of the environment, so that no test touches an
-installation of the person who runs it.
+INFERWATCH_ variables (but those of producers' tests) and DATABASE_URL are taken out of the
+environment, so that no test touches an installation of the person who runs it.
 """
 
 from __future__ import annotations

@@ -20,12 +20,11 @@ from monitor.intake.producer_files.halves import Half, Halves
 from monitor.intake.producer_files.moments import moment_of
 from monitor.intake.producer_files.payloads import PayloadFault, json_value
 from monitor.intake.producer_files.sources import Head, SourceFile
-from monitor.intake.producer_files.versions import known_version
+from monitor.intake.producer_files.versions import tags_said
 from monitor.records import RejectionReason, RequestOutcome
 
 NO_RESPONSE = "the logger wrote no response: it writes none unless the status was 200"
 _NO_TIME = "the entry has no occurrenceTime (csv and parquet have none); log as json"
-_TAGS = {"model-version": "model_version", "git-sha": "code_revision"}
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,6 @@ def _entry(entry: Mapping[str, Any], options: ReadOptions) -> tuple[str, _Entry]
     at = moment_of(entry["occurrenceTime"], options, name)
     service = str(entry.get("inferenceService") or "")
     annotations = _object(entry.get("annotations"))
-    tags = {tag: known_version("kserve", annotations.get(key)) for key, tag in _TAGS.items()}
     endpoint = str(entry.get("endpoint") or "")
     joins = {"ce_source": str(entry.get("sourceUri") or ""), "inferenceservicename": service,
              "namespace": str(entry.get("namespace") or ""), "endpoint": endpoint}  # fmt: skip
@@ -84,7 +82,7 @@ def _entry(entry: Mapping[str, Any], options: ReadOptions) -> tuple[str, _Entry]
         models=(service,) if service else (),
         fields={"variant": endpoint} if endpoint else {},
         attributes={"kserve.component": str(entry.get("component") or "")},
-        resource_tags={tag: value for tag, value in tags.items() if value is not None},
+        resource_tags=tags_said(annotations, "kserve", bare=True),
         joins={key: value for key, value in joins.items() if value},
     )
     return side, _Entry(exchange, at, _body(entry.get("bytes"), name))
@@ -110,8 +108,10 @@ def _put(sides: Mapping[str, Half[_Entry]], gathered: Gathered) -> None:
 def _body(value: Any, name: str) -> Any:
     try:
         raw = base64.b64decode(value, validate=True) if isinstance(value, str) else value
-        return json_value(bytes(raw)) if raw else None
-    except (binascii.Error, TypeError):
+        if not isinstance(raw, (bytes, type(None))):
+            raise BadRecord(RejectionReason.UNREADABLE, "bytes are neither base64 nor binary", name)
+        return json_value(raw) if raw else None
+    except binascii.Error:
         raise BadRecord(RejectionReason.UNREADABLE, "bytes are no base64", name) from None
     except PayloadFault as fault:
         raise BadRecord(RejectionReason.UNREADABLE, str(fault), name) from None
@@ -134,7 +134,7 @@ KSERVE_FILES = FileFormat(
     name="kserve-files",
     producer="KServe payload logger (blob mode)",
     gives=("inputs and outputs by row, paired by id", "requests without a response as failed",
-           "annotations model-version and git-sha as tags of the service",
+           "annotations such as model-version and git-sha as tags of the service",
            "model version of V2 bodies"),
     lacks=("latency: what its time stands for depends on the version", "queue time",
            "any time in csv and parquet"),

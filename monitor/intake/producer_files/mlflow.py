@@ -22,14 +22,13 @@ from monitor.intake.producer_files.base import (
 from monitor.intake.producer_files.moments import epoch_moment, moment_of
 from monitor.intake.producer_files.payloads import PayloadFault, json_value
 from monitor.intake.producer_files.sources import Head, SourceFile
-from monitor.intake.producer_files.versions import known_version
+from monitor.intake.producer_files.versions import tags_said, version_tags
 from monitor.intake.producer_record import ProducerLabel, ProducerRecord
 from monitor.records import RejectionReason, RequestOutcome
 
 MOST_SPANS = 10_000
 _FAILED = frozenset({"ERROR", "TRACE_STATUS_ERROR"})
 _OPEN = frozenset({"IN_PROGRESS", "TRACE_STATUS_IN_PROGRESS"})
-_TAGS = {"mlflow.source.git.commit": "code_revision", "mlflow.modelId": "model_version"}
 _TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "output_tokens",
            "cache_read_input_tokens": "cached_tokens"}  # fmt: skip
 
@@ -160,11 +159,11 @@ def _id(span: Mapping[str, Any]) -> Any:
 def _versions(
     about: Mapping[str, Any], tags: Mapping[str, Any], said: Mapping[str, Any]
 ) -> dict[str, str]:
-    found = {tag: known_version("mlflow", about.get(key)) for key, tag in _TAGS.items()}
-    for source in (tags, said):
-        if found["model_version"] is None:
-            found["model_version"] = known_version("mlflow", source.get("model_version"))
-    return {tag: value for tag, value in found.items() if value is not None}
+    """The logged model is the surest version; then a `model_version` of the trace or its root."""
+    found: dict[str, str] = {}
+    for source in (said, tags, about):
+        found |= tags_said(source, "mlflow", bare=True)
+    return {**found, **version_tags("mlflow", about.get("mlflow.modelId"))}
 
 
 def _models(

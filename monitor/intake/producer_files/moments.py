@@ -12,6 +12,7 @@ from monitor.intake.times import TimeFault, read_moment
 from monitor.records import RejectionReason
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NO_SUCH = "there is no such time"
 _MOST_MILLISECONDS = 253_402_300_799_999
 _NAIVE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?", re.ASCII)
 NO_ZONE = "the time has no zone; say whose clock wrote it with --time-zone, as Europe/Berlin"
@@ -20,9 +21,12 @@ NO_ZONE = "the time has no zone; say whose clock wrote it with --time-zone, as E
 def moment_of(value: Any, options: ReadOptions, request_id: str | None = None) -> datetime:
     """A time as text, or as a table's cell; raises BadRecord."""
     if isinstance(value, datetime):
-        if value.tzinfo is not None:
+        if value.tzinfo is None:
+            return _local(value, options, request_id)
+        try:
             return value.astimezone(UTC)
-        return _local(value, options, request_id)
+        except OverflowError:
+            raise BadRecord(RejectionReason.BAD_TIME, _NO_SUCH, request_id) from None
     if not isinstance(value, str) or not value.strip():
         raise BadRecord(RejectionReason.MISSING_TIME, "the entry tells no time", request_id)
     text = value.strip()
@@ -49,11 +53,19 @@ def epoch_moment(value: Any, unit_milliseconds: float, request_id: str | None = 
     return _EPOCH + timedelta(milliseconds=count)
 
 
+def moment_after(start: datetime, microseconds: Any, request_id: str | None = None) -> datetime:
+    """A moment so long after another, by a file's own clock; raises BadRecord."""
+    try:
+        return start + timedelta(microseconds=microseconds)
+    except (OverflowError, ValueError, TypeError):
+        raise BadRecord(RejectionReason.BAD_TIME, _NO_SUCH, request_id) from None
+
+
 def _naive(text: str, request_id: str | None) -> datetime:
     try:
         return datetime.fromisoformat(text.replace(",", "."))
     except ValueError:
-        raise BadRecord(RejectionReason.BAD_TIME, "there is no such time", request_id) from None
+        raise BadRecord(RejectionReason.BAD_TIME, _NO_SUCH, request_id) from None
 
 
 def _local(local: datetime, options: ReadOptions, request_id: str | None) -> datetime:
@@ -61,5 +73,7 @@ def _local(local: datetime, options: ReadOptions, request_id: str | None) -> dat
         raise BadRecord(RejectionReason.TIME_WITHOUT_ZONE, NO_ZONE, request_id)
     try:
         return options.clock.moment(local)
+    except OverflowError:
+        raise BadRecord(RejectionReason.BAD_TIME, _NO_SUCH, request_id) from None
     except ValueError as error:
         raise BadRecord(RejectionReason.BAD_TIME, str(error), request_id) from None

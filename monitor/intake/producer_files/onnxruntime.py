@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from monitor.intake.producer_files.base import (
@@ -21,7 +21,7 @@ from monitor.intake.producer_files.base import (
     Piece,
     ReadOptions,
 )
-from monitor.intake.producer_files.moments import moment_of
+from monitor.intake.producer_files.moments import moment_after, moment_of
 from monitor.intake.producer_files.sources import Container, Head, SourceFile, read_object
 from monitor.intake.producer_record import ProducerRecord
 from monitor.records import RejectionReason
@@ -50,7 +50,7 @@ def _read(files: Sequence[SourceFile], options: ReadOptions) -> Iterator[Piece]:
 
 def _profile(file: SourceFile, options: ReadOptions) -> Iterator[Piece]:
     gathered = Gathered(file.name)
-    runs: dict[tuple[Any, Any], _Run] = defaultdict(_Run)
+    runs: dict[str, _Run] = defaultdict(_Run)
     started, number, closed = _start(file, options), 0, False
     providers: set[str] = set()
     for place, line in file.text_lines():
@@ -63,11 +63,15 @@ def _profile(file: SourceFile, options: ReadOptions) -> Iterator[Piece]:
         if isinstance(event, BadRecord):
             gathered.refuse(event)
             continue
-        run = runs[event.get("pid"), event.get("tid")]
+        thread = f"{event.get('pid')}/{event.get('tid')}"[:80]
+        run = runs[thread]
         _note_event(event, run, providers)
         if event.get("name") == "model_run" and event.get("cat") == "Session":
-            _add(event, run, number, started, gathered)
-            runs[event.get("pid"), event.get("tid")] = _Run()
+            try:
+                _add(event, run, f"{thread}/{number}", started, gathered)
+            except BadRecord as bad:
+                gathered.refuse(bad)
+            runs[thread] = _Run()
             number += 1
         if gathered.full:
             yield gathered.take(0.0)
@@ -97,19 +101,17 @@ def _note_event(event: Mapping[str, Any], run: _Run, providers: set[str]) -> Non
 def _add(
     event: Mapping[str, Any],
     run: _Run,
-    number: int,
+    place: str,
     started: datetime | BadRecord,
     gathered: Gathered,
 ) -> None:
     if isinstance(started, BadRecord):
-        gathered.refuse(started)
-        return
+        raise started
     at, took = event.get("ts"), event.get("dur")
     if not isinstance(at, (int, float)) or not isinstance(took, (int, float)):
-        gathered.refuse(BadRecord(RejectionReason.BAD_TIME, "model_run has no ts or dur"))
-        return
-    fields: dict[str, Any] = {"compute_time": took / 1_000, "cold_start": number == 0}
-    if number == 0 and run.loading:
+        raise BadRecord(RejectionReason.BAD_TIME, "model_run has no ts or dur")
+    fields: dict[str, Any] = {"compute_time": took / 1_000, "cold_start": place.endswith("/0")}
+    if fields["cold_start"] and run.loading:
         fields["load_time"] = run.loading / 1_000
     for provider, spent in run.by_provider.items():
         fields[f"stage.{provider}"] = spent / 1_000
@@ -119,8 +121,8 @@ def _add(
         attributes["onnxruntime.operators_on_cpu"] = ",".join(sorted(run.on_cpu))[:1_000]
     gathered.add(
         ProducerRecord(
-            request_id=f"{started.isoformat()}/{event.get('pid')}/{event.get('tid')}/{number}",
-            event_time=started + timedelta(microseconds=at),
+            request_id=f"{started.isoformat()}/{place}",
+            event_time=moment_after(started, at),
             fields=fields,
             attributes=attributes,
             resource_tags={

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from monitor.intake.producer_files.base import BadRecord, FileFormat, Gathered, Piece, ReadOptions
+from monitor.intake.producer_files.moments import moment_after
 from monitor.intake.producer_files.payloads import PayloadFault, tensor_rows
 from monitor.intake.producer_files.sources import Container, Head, SourceFile
 from monitor.intake.producer_record import ProducerRecord
@@ -57,8 +57,11 @@ def _read(files: Sequence[SourceFile], options: ReadOptions) -> Iterator[Piece]:
             gathered.place = place
             if isinstance(entry, BadRecord):
                 gathered.refuse(entry)
-                continue
-            _join(entry, traces.setdefault(entry.get("id"), _Trace(place)))
+            elif isinstance(entry.get("id"), (int, str)):
+                _join(entry, traces.setdefault(entry["id"], _Trace(place)))
+            else:
+                told = "the fragment has no id of its trace"
+                gathered.refuse(BadRecord(RejectionReason.MISSING_ID, told))
         steps = _steps(traces)
         for number, trace in traces.items():
             if trace.said.get("parent_id") is not None and trace.said["parent_id"] in traces:
@@ -75,7 +78,7 @@ def _read(files: Sequence[SourceFile], options: ReadOptions) -> Iterator[Piece]:
 
 def _join(entry: Mapping[str, Any], trace: _Trace) -> None:
     for key in ("model_name", "model_version", "request_id", "parent_id"):
-        if entry.get(key) not in (None, ""):
+        if isinstance(entry.get(key), (int, str)) and entry[key] != "":
             trace.said[key] = entry[key]
     times = entry.get("timestamps")
     for each in times if isinstance(times, list) else ():
@@ -118,7 +121,7 @@ def _add(
     gathered.add(
         ProducerRecord(
             request_id=name,
-            event_time=options.clock_start + timedelta(microseconds=start // 1_000),
+            event_time=moment_after(options.clock_start, start // 1_000, name),
             models=(model,) if isinstance(model, str) else (),
             outcome=RequestOutcome.CACHED if cached else RequestOutcome.ANSWERED,
             fields={**{k: v for k, v in spans.items() if v is not None}, **stages},
