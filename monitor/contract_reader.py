@@ -246,6 +246,9 @@ def _places(message: str, value: Mapping[str, Any]) -> Iterable[tuple[str | int,
         for name in names:
             if message.startswith(f"segment column {name!r} "):
                 yield ("segments", i)
+    for i, stage in enumerate(_items(value.get("stages"))):
+        if isinstance(stage, dict) and message.startswith(f"stage {stage.get('name')!r}"):
+            yield ("stages", i)
     columns = [each if isinstance(each, dict) else {} for each in _items(value.get("columns"))]
     for key, subject in (("name", "column {!r} is declared"), ("role", "role {}")):
         for i in range(len(columns) - 1, -1, -1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -45,7 +45,8 @@ _PATTERNS = {
     "model": "is 1 to 55 characters a-z, 0-9, '.', '_' or '-', the first a letter or digit",
 }
 _JOINED = re.compile(
-    r"; (?=column ['\"]|only one column may|segment (?:\[|column ['\"])|retention\.requests )"
+    r"; (?=column ['\"]|only one column may|segment (?:\[|column ['\"])|retention\.requests "
+    r"|stage ['\"])"
 )
 _FIELDS_OF_RULES = re.compile(r"\b(range|categories|size|keep_text)\b")
 
@@ -86,6 +87,20 @@ def split_joined(mistake: Mistake) -> Iterator[Mistake]:
         yield replace(mistake, message=message)
 
 
+def _model_at(model: type[BaseModel], path: Path) -> type[BaseModel]:
+    """The model of the part at a path, through lists and optional parts."""
+    for step in path:
+        if isinstance(step, str) and step in model.model_fields:
+            model = _inner_model(model.model_fields[step].annotation) or model
+    return model
+
+
+def _inner_model(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for each in get_args(annotation) if (found := _inner_model(each))), None)
+
+
 def _mistake(detail: ErrorDetails, model: type[BaseModel]) -> Mistake:
     path: Path = tuple(detail["loc"])
     kind, given = detail["type"], detail["input"]
@@ -93,9 +108,10 @@ def _mistake(detail: ErrorDetails, model: type[BaseModel]) -> Mistake:
         return _rule(detail["msg"].removeprefix("Value error, "))
     name = str(path[0])
     if kind == "extra_forbidden":
-        hint = did_you_mean(name, model.model_fields)
-        known = "" if hint else f"; known are {', '.join(model.model_fields)}"
-        return Mistake(path, f"unknown key {name!r}{hint or known}", at_key=True)
+        key, known_keys = str(path[-1]), _model_at(model, path[:-1]).model_fields
+        hint = did_you_mean(key, known_keys)
+        known = "" if hint else f"; known are {', '.join(known_keys)}"
+        return Mistake(path, f"unknown key {key!r}{hint or known}", at_key=True)
     if kind == "missing" and len(path) == 1:
         return Mistake(path, f"is missing; {_remedy(model, name)}")
     if name in _WHOLE_FIELDS:

@@ -10,6 +10,8 @@ from pydantic import ValidationError
 
 from monitor.checks.stages import PathTimes, path_of, stage_measurements, time_above
 from monitor.contract import Contract
+from monitor.contract_file import read_contract
+from monitor.errors import ConfigurationError
 from monitor.measurement import Measured, TooFew
 from monitor.profiles.critical_path import path_times
 from monitor.profiles.part import Part, merge
@@ -183,3 +185,23 @@ def test_all_mistakes_in_stages_are_told_at_once() -> None:
     for words in ("'input' is declared twice", "after 'output', which is not listed above",
                   "no timing column holds stage.unheard", "'nowhere' is no number"):  # fmt: skip
         assert words in str(caught.value)
+
+
+def test_mistakes_in_stages_of_a_file_are_told_with_their_lines() -> None:
+    text = """model: chat
+owner: me
+purpose: test
+task: binary
+columns:
+  - {name: a, type: number, role: timing, field: stage.a}
+  - {name: b, type: number, role: timing, unit: parsec, field: stage.b}
+stages:
+  - {name: a}
+  - {name: b, after: [c]}
+"""
+    with pytest.raises(ConfigurationError) as caught:
+        read_contract(text, "chat.yaml")
+    assert [(each.line, each.place) for each in caught.value.problems] == [(10, "stages[1]")] * 2
+    with pytest.raises(ConfigurationError) as caught:
+        read_contract(text.replace("after: [c]", "aftr: []"), "chat.yaml")
+    assert "unknown key 'aftr'; did you mean 'after'?" in str(caught.value)
