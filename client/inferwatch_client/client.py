@@ -164,15 +164,25 @@ class Client:
         tags: Mapping[str, str],
         *,
         name: str | None = None,
+        joins: Mapping[str, str] | None = None,
+        valid_from: datetime | None = None,
+        valid_to: datetime | None = None,
+        evidence: Mapping[str, Any] | None = None,
         model: str | None = None,
-        **facts: Any,
     ) -> None:
-        """Register a set of version tags; `facts` are what else the collector takes beside them.
+        """Register a set of version tags, perhaps for requests that carry the marks `joins`.
 
         The number comes later, in `statistics().registered`. Requests need not wait for it: they
         carry the client's tags.
         """
-        given = {"tags": tags, "name": name, **facts}
+        given = {
+            "tags": tags,
+            "name": name,
+            "joins": joins,
+            "valid_from": valid_from,
+            "valid_to": valid_to,
+            "evidence": evidence,
+        }
         registration = {key: fact for key, fact in given.items() if fact is not None}
         self._put(
             Kind.REGISTRATION, self._lane_of("deployments", model), {}, registration, records=0

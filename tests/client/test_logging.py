@@ -92,6 +92,23 @@ def test_a_registered_deployment_gets_its_number(place: Place, collector: str) -
     ]
 
 
+def test_a_deployment_is_registered_for_the_marks_of_a_host(place: Place, collector: str) -> None:
+    client = place.client(collector)
+    moment = datetime(2026, 9, 1, tzinfo=UTC)
+    client.register_deployment(
+        {"driver_version": "550.90"}, joins={"host": "gpu-3"}, valid_from=moment
+    )
+    assert client.flush()
+    client.register_deployment({"colour": "blue"})  # no tag: refused, and told in the log
+    client.flush()
+    client.close()
+    number = client.statistics().registered[place.model]
+    [row] = place.rows(
+        "select deployment_id, valid_from from deployment_registration where model_id = :model"
+    )
+    assert tuple(row) == (number, moment)
+
+
 def test_many_threads_log_at_once_and_nothing_is_lost(place: Place, collector: str) -> None:
     client = place.client(collector)
 
