@@ -62,7 +62,7 @@ def stage_problems(
 def predecessors(stages: Sequence[Stage]) -> tuple[tuple[int, ...], ...]:
     """For each stage the places of those it waits for; all of them stand before it."""
     places = {stage.name: place for place, stage in enumerate(stages)}
-    found = []
+    found: list[tuple[int, ...]] = []
     for place, stage in enumerate(stages):
         if stage.after is None:
             found.append((place - 1,) if place else ())
