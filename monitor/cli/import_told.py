@@ -68,9 +68,12 @@ def tell_producer(done: ProducerImport, *, dry_run: bool, as_json: bool) -> dict
 
 def tell_left(found: FoundFiles, *, as_json: bool) -> None:
     """Files that were left alone, with the reason."""
-    if as_json or not found.left:
+    if as_json:
         return
-    typer.echo(f"\n{len(found.left)} files were left alone:")
+    if found.hidden:
+        typer.echo(f"\n{found.hidden} files whose names begin with . or _ were left out")
+    if found.left:
+        typer.echo(f"\n{len(found.left)} files were left alone:")
     for file, why in found.left[:SHOWN_NOTES]:
         typer.echo(f"  {file.name}: {why}")
 

@@ -121,7 +121,9 @@ def import_command(
     tell_left(found, as_json=as_json)
     if as_json:
         left = [{"file": file.name, "why": why} for file, why in found.left]
-        print_json({**told, "left": left} if left else told)
+        more = {"left": left} if left else {}
+        hidden = {"hidden": found.hidden} if found.hidden else {}
+        print_json({**told, **more, **hidden})
     if failed:
         raise typer.Exit(1)
 

@@ -17,11 +17,15 @@ MOST_FILES = 100_000
 
 @dataclass
 class FoundFiles:
-    """What a path holds: files by format, files of our own format, and the rest with the reason."""
+    """What a path holds: files by format, files of our own format, and the rest with the reason.
+
+    `hidden`: files whose name, or a folder of theirs, begins with `.` or `_`.
+    """
 
     groups: dict[str, list[SourceFile]] = field(default_factory=dict)
     own: list[SourceFile] = field(default_factory=list)
     left: list[tuple[SourceFile, str]] = field(default_factory=list)
+    hidden: int = 0
 
     def formats(self) -> Sequence[tuple[FileFormat, list[SourceFile]]]:
         """Formats that were found, with their files."""
@@ -36,7 +40,7 @@ def find_files(path: Path, insisted: str | None = None) -> FoundFiles:
     """
     found = FoundFiles()
     single = path.is_file()
-    for each in [path] if single else _files(path):
+    for each in [path] if single else _files(path, found):
         file = SourceFile(each, each.parent if single else path)
         try:
             name = insisted or _format(file.head, single=single)
@@ -70,12 +74,15 @@ def is_own(entry: Mapping[str, object]) -> bool:
     )
 
 
-def _files(folder: Path) -> list[Path]:
-    """Files by name; hidden ones and marks of other programs (`_SUCCESS`) are left out."""
+def _files(folder: Path, whole: FoundFiles) -> list[Path]:
+    """Files by name; hidden ones and marks of other programs (`_SUCCESS`) are counted."""
     found = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if any(part.startswith((".", "_")) for part in parts) or not path.is_file():
+        if not path.is_file():
+            continue
+        if any(part.startswith((".", "_")) for part in parts):
+            whole.hidden += 1
             continue
         found.append(path)
         if len(found) > MOST_FILES:

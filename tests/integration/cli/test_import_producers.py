@@ -155,12 +155,14 @@ def test_what_is_refused_is_told_with_file_and_place(run: Run, tmp_path: Path) -
     path = folder / "churn/blue/2024/05/01/10/a.jsonl"
     path.write_text(path.read_text() + '{"captureData": {}, "eventMetadata": {}}\nnonsense\n')
     (folder / "notes.txt").write_text("hello")
+    (folder / "_SUCCESS").write_text("")
     done = run("import", folder, "--json")
     assert done.code == 1
     answer = told(done.out)
     listed = answer["formats"][0]["rejections"]
     assert [(r["place"], r["reason"]) for r in listed] == [(3, "missing_id"), (4, "unreadable")]
     assert listed[0]["file"] == "churn/blue/2024/05/01/10/a.jsonl"
+    assert answer["hidden"] == 1
     assert answer["left"] == [{"file": "notes.txt", "why": "no known format"}]
 
 
@@ -192,3 +194,50 @@ def test_a_name_alone_convinces_nobody(run: Run, tmp_path: Path) -> None:
     done = run("import", tmp_path / "capture")
     assert done.code == 2
     assert "no known format" in done.err
+
+
+@pytest.mark.usefixtures("credit")
+def test_labels_of_one_format_and_requests_of_another_meet(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    """Two runs of one MLflow trace: its assessment is a label, its place in the file is told."""
+    trace = {
+        "info": {"trace_id": "tr-1", "request_time": "2024-05-01T10:00:00Z", "state": "OK",
+                 "execution_duration_ms": 9, "tags": {"model": "churn"},
+                 "assessments": [
+                     {"assessment_name": "default", "create_time": "2024-05-02T10:00:00Z",
+                      "feedback": {"value": True}, "source": {"source_id": "ann"}},
+                     {"assessment_name": "unheard-of", "create_time": "2024-05-02T10:00:00Z",
+                      "feedback": {"value": True}, "source": {"source_id": "ann"}}]},
+        "data": {"spans": [
+            {"trace_id": "x", "span_id": "a", "parent_span_id": None, "name": "f",
+             "start_time_unix_nano": 0, "end_time_unix_nano": 9_000_000,
+             "attributes": {"mlflow.spanInputs": '{"age": 41}', "mlflow.spanOutputs": "0.5"}}]},
+    }  # fmt: skip
+    write_lines(tmp_path / "traces", [trace])
+    answer = told(run("import", tmp_path / "traces", "--json").out)
+    assert (answer["accepted"], answer["rejected"]) == (2, 1)
+    refused = answer["formats"][0]["rejections"][0]
+    assert (refused["reason"], refused["place"]) == ("unknown_label", 0)
+    found = rows_of(engine, 1, "select request_id, value, source from label")
+    assert [tuple(row) for row in found] == [("tr-1", 1.0, "ann")]
+    view = as_people_see_it(engine, "select request_id, age, score from project_1.log_credit")
+    assert view == [("tr-1", 41.0, 0.5)]
+
+
+@pytest.mark.usefixtures("credit")
+def test_a_dry_run_of_our_own_file_stores_nothing(run: Run, engine: Engine, tmp_path: Path) -> None:
+    line = {"request_id": "r", "event_time": "2024-05-01T10:00:00Z", "score": 0.5, "odd": 1}
+    write_lines(tmp_path / "own.ndjson", [line])
+    answer = told(run("import", tmp_path / "own.ndjson", "--model", "credit", "--dry-run",
+                      "--json").out)  # fmt: skip
+    assert (answer["accepted"], answer["violations"]) == (1, 1)
+    assert rows_of(engine, None, "select * from request_log") == []
+
+
+@pytest.mark.usefixtures("credit")
+def test_an_option_that_the_format_answers_itself_is_refused(run: Run, tmp_path: Path) -> None:
+    done = run("import", captured(tmp_path / "b"), "--kind", "labels", "--deployment", "1")
+    assert done.code == 2
+    assert "--kind" in done.err
+    assert "--deployment" in done.err

@@ -84,6 +84,7 @@ def test_our_own_records_are_ours_and_no_producer_s(tmp_path: Path) -> None:
     assert found.groups == {}
     assert [(file.name, why) for file, why in found.left] == [
         ("c.txt", "no known format"), ("d", "empty")]  # fmt: skip
+    assert found.hidden == 1
 
 
 @pytest.mark.parametrize("seed", range(12))
