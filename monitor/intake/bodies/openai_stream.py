@@ -87,7 +87,8 @@ def join_chunks(chunks: Iterable[Any], *, done: bool = False) -> Streamed:
     finished = any(each.finish_reason is not None for each in choices.values())
     if choices:
         answer["choices"] = [_written(index, choices[index]) for index in sorted(choices)]
-    elif native:
+    elif native and not answer.get("output"):
+        answer.pop("output", None)  # of a response that was only begun
         answer["content"] = "".join(native)
     return Streamed(answer, not (ended or finished or "error" in answer), events)
 
@@ -110,6 +111,8 @@ def _take(
     answer.update({name: told[name] for name in _LATEST if told.get(name) is not None})
     if isinstance(told.get("content"), str):  # llama.cpp /completion
         native.append(told["content"])
+    if told.get("type") == "response.output_text.delta" and isinstance(told.get("delta"), str):
+        native.append(told["delta"])
     if "meta_info" in told and isinstance(told.get("text"), str):  # SGLang: text so far
         answer["text"] = told["text"]
     for given in sequence(told.get("choices")):

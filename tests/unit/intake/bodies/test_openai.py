@@ -199,6 +199,17 @@ def test_the_last_event_of_the_responses_api_holds_the_whole_answer() -> None:
     assert (read.fields["output_text"], read.fields["output_tokens"]) == ("Hi", 1)
 
 
+def test_a_response_that_was_only_begun_has_its_text_so_far_and_no_tokens() -> None:
+    begun = {"type": "response.created", "response": {"id": "resp_1", "object": "response",
+             "status": "in_progress", "output": [], "model": "m-2", "usage": None}}  # fmt: skip
+    said = {"type": "response.output_text.delta", "delta": "Hi"}
+    read = read_openai(None, events(begun, said, said, end=""))
+    assert (read.request_id, read.models) == ("resp_1", ("m-2",))
+    assert read.outcome is RequestOutcome.CANCELLED
+    assert read.fields["output_text"] == "HiHi"
+    assert "output_tokens" not in read.fields
+
+
 def test_vllm_tells_times_drafts_and_its_build() -> None:
     metrics = {"time_to_first_token_ms": 40.0, "queue_time_ms": 5.0, "generation_time_ms": 290.0,
                "mean_itl_ms": 10.0, "tokens_per_second": 91.0,
