@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from monitor.layout import Layout
 from monitor.profiles.arrays import Floats, Integers, totals_by_key
@@ -62,6 +64,13 @@ class ServingRows:
         of_word = np.array([place.get(each, len(names)) for each in words] + [-1], np.int64)
         codes = encoded.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
         return Words(names, of_word[codes.astype(np.int64)][self.places])
+
+    def places_of(self, column: str, values: tuple[str, ...]) -> Integers:
+        """The place of each row's category among `values`, int64[m]; -1 for any other."""
+        texts = self.rows.text_column(self.layout.slot(column).text_start)
+        found = pc.index_in(texts, value_set=pa.array(values, pa.string()))
+        places = np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+        return places[self.places]
 
     def count_codes(self, codes: Integers, n_codes: int) -> tuple[Integers, Integers, Integers]:
         """Groups, codes and rows of every pair that occurs; negative codes are left out."""

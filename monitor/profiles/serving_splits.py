@@ -6,8 +6,8 @@ reads a column reads it as well (`value_counts`, `log_totals`, `quantile`, perce
 - first_token_time by first_token_from: times that begin elsewhere are never mixed;
 - latency and first_token_time by cold_start (`true`, `false`);
 - latency by outcome (`answered`, `cached`);
-- every measured column by the route of a cascade; without one latency, first_token_time and cost
-  by the route.
+- every measured column by each declared route of a cascade; without a cascade latency,
+  first_token_time and cost by the route.
 
 A word column is split by its named words (see `serving_words`), at most 50.
 """
@@ -76,10 +76,14 @@ def _splits(
     for field, fields in _BY_WORD.items():
         by, columns = _held(contract, field), _columns(contract, fields, measured)
         if field == "route" and contract.cascade is not None:
-            by, columns = contract.cascade.route, list(measured)
-        elif by not in word_columns(contract):
-            continue
-        if columns:
+            routes = contract.cascade.routes
+            yield (
+                list(measured),
+                contract.cascade.route,
+                routes,
+                serving.places_of(contract.cascade.route, routes),
+            )
+        elif columns and by in word_columns(contract):
             words = serving.words(by, MAX_SPLITS)
             yield (
                 columns,

@@ -149,6 +149,21 @@ def test_every_measured_column_is_split_by_the_route_of_a_cascade() -> None:
     assert counts.n > 0
 
 
+def test_declared_routes_are_split_among_any_number_of_other_words() -> None:
+    routes = ["small", "large", *(f"junk{k}" for k in range(400))]
+    part = part_of({"route": routes, "ms": [float(k) for k in range(402)]})
+    assert split_values(part, "ms", "route") == ("large", "small")
+    assert log_totals(part, split_name("ms", "route", "large")).total == 1.0
+
+
+def test_no_rows_give_an_empty_part_for_each_group() -> None:
+    rows = _rows({"ms": []})
+    parts = build_serving_parts(rows, CONTRACT, rows.layout, np.zeros(0, np.int64), 2)
+    assert len(parts) == 2
+    assert word_counts(parts[1], "route") == {}
+    assert ratio_sums(parts[1], "cached_tokens", "prompt_tokens").n == 0
+
+
 def test_sums_of_a_pair_are_exact_where_squares_overflow_64_bits() -> None:
     a, b = [2**31 - 1] * 5 + [None, 3], [2**31 - 1] * 5 + [2, None]
     found = ratio_sums(
