@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monitor.intake.events.exchange import EXCHANGES
 from monitor.intake.parts import Assembling
 
-ASSEMBLING: tuple[Assembling, ...] = ()
+ASSEMBLING: tuple[Assembling, ...] = (EXCHANGES,)

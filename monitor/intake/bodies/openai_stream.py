@@ -48,6 +48,15 @@ def looks_streamed(body: bytes) -> bool:
 def read_stream(body: bytes) -> Streamed:
     """One answer out of the bytes of an event stream.
 
+    Raises StrictJsonError when an event is no JSON.
+    """
+    chunks, done = stream_chunks(body)
+    return join_chunks(chunks, done=done)
+
+
+def stream_chunks(body: bytes) -> tuple[list[Any], bool]:
+    """The objects of an event stream, and whether it says that it is done.
+
     An event that is cut in two at the end is left out. Raises StrictJsonError when another one is
     no JSON.
     """
@@ -63,7 +72,7 @@ def read_stream(body: bytes) -> Streamed:
         except StrictJsonError:
             if place != len(events) - 1:
                 raise
-    return join_chunks(chunks, done=done)
+    return chunks, done
 
 
 def join_chunks(chunks: Iterable[Any], *, done: bool = False) -> Streamed:
