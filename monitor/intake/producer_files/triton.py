@@ -116,7 +116,7 @@ def _add(
     if options.clock_start is None:
         raise BadRecord(RejectionReason.MISSING_TIME, _NO_CLOCK, name)
     spans = {field: _span(trace, *pairs) for field, pairs in _SPANS.items()}
-    cached = "COMPUTE_START" not in trace.times and any("CACHE_HIT" in t for t in trace.times)
+    cached = _is_cached(trace) and not stages
     model, version = trace.said.get("model_name"), trace.said.get("model_version")
     gathered.add(
         ProducerRecord(
@@ -133,6 +133,11 @@ def _add(
         ),
         trace.place,
     )
+
+
+def _is_cached(trace: _Trace) -> bool:
+    """Answered without computing: the response cache stamps nothing of its own (2.51.0)."""
+    return "COMPUTE_START" not in trace.times and "INFER_RESPONSE_COMPLETE" in trace.times
 
 
 def _span(trace: _Trace, *pairs: tuple[str, str]) -> float | None:

@@ -121,7 +121,10 @@ def triton(path: Path) -> Path:
         {"id": 1, "activity": "TENSOR_QUEUE_INPUT",
          "tensor": {"name": "x", "data": "1,2", "shape": "1,2", "dtype": "FP32"}},
         *stamps(1, COMPUTE_INPUT_END=60_004_000_000, COMPUTE_OUTPUT_START=60_008_000_000),
-        *stamps(2, CACHE_HIT_LOOKUP_START=61_000_100_000, REQUEST_END=61_001_000_000),
+        *stamps(2, QUEUE_START=61_000_100_000, REQUEST_END=61_001_000_000),
+        *stamps(2, INFER_RESPONSE_COMPLETE=61_000_900_000),
+        *stamps(4, REQUEST_START=62_000_000_000, INFER_RESPONSE_COMPLETE=62_000_400_000),
+        *stamps(4, QUEUE_START=62_000_100_000, REQUEST_END=62_000_500_000),
         {"id": 3, "model_name": "part", "model_version": 1, "parent_id": 2},
         *stamps(3, REQUEST_START=61_000_200_000, REQUEST_END=61_000_700_000),
     ]  # fmt: skip
@@ -132,14 +135,16 @@ def triton(path: Path) -> Path:
 def test_fragments_of_triton_become_requests_with_queue_and_compute(tmp_path: Path) -> None:
     whole = read(triton(tmp_path / "trace.json.0"), clock_start=BOOT)
     assert whole.names == ["triton-trace"]
-    first, second = whole.records
+    first, second, third = whole.records
     assert first.request_id == "r-1"
     assert first.event_time == datetime(2026, 11, 29, 0, 1, tzinfo=UTC)
     assert first.fields == {"queue_time": 2.0, "compute_time": 4.0, "preprocess_time": 1.0,
                             "latency": 10.0}  # fmt: skip
     assert (first.inputs, first.request_tags) == ({"x": [1.0, 2.0]}, {"model_version": "2"})
-    assert second.outcome is RequestOutcome.CACHED
+    assert second.outcome is RequestOutcome.ANSWERED  # an ensemble computes in its steps
     assert second.fields == {"latency": 1.0, "stage.part": 0.5}
+    assert third.outcome is RequestOutcome.CACHED
+    assert third.fields == {"latency": 0.5}
     assert whole.ignored == 1
 
 
