@@ -172,9 +172,9 @@ class Pipeline:
 
     def _send_once(self) -> None:
         self._adopt_sometimes()
-        if self._sender.step(time.monotonic()):
+        self._packed.clear()  # before looking: what is packed from now on wakes this thread
+        if self._sender.step(time.monotonic()) or self._closing.is_set():
             return
-        self._packed.clear()
         wait = self._sender.wait(time.monotonic())
         if wait is None or wait > 0:
             self._packed.wait(min(wait or ADOPT_SECONDS, ADOPT_SECONDS, 1.0))

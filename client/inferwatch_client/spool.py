@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import threading
 import time
 import zlib
 from collections.abc import Iterator
@@ -45,6 +46,7 @@ class Spool:
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
         self._most_bytes = most_bytes
+        self._opening = threading.Lock()
         self._own: Path | None = None
         self._lock_file: int | None = None
         self._held: list[tuple[Path, int]] = []
@@ -59,8 +61,10 @@ class Spool:
 
     def open(self) -> Path:
         """This process's folder, made and locked if need be."""
-        if self._own is not None:
-            return self._own
+        with self._opening:  # both threads come here first
+            return self._own or self._made()
+
+    def _made(self) -> Path:
         if fcntl is None:
             raise OSError("a spool needs a system with flock, such as Linux")
         own = self._folder / f"{os.getpid()}-{secrets.token_hex(4)}"
@@ -71,6 +75,9 @@ class Spool:
         except OSError:  # another process took the folder for one that was left behind
             os.close(handle)
             raise
+        if not (own / LOCK).exists():  # … and was quicker to take it away
+            os.close(handle)
+            raise FileNotFoundError(f"{own} was taken away; another one is made at the next try")
         self._lock_file, self._own = handle, own
         return own
 

@@ -1,6 +1,7 @@
 """Serving programs that tests start as processes of their own: `python -m tests.client.programs`.
 
-Arguments: what to do, the collector's address, the key, the model, and perhaps a spool folder.
+Arguments: what to do, the collector's address, the key, the model, the seconds it may take to end,
+and perhaps a spool folder.
 """
 
 from __future__ import annotations
@@ -77,13 +78,13 @@ PROGRAMS = {
 
 
 if __name__ == "__main__":
-    name, url, key, model, *rest = sys.argv[1:]
+    name, url, key, model, exit_seconds, *rest = sys.argv[1:]
     made = Client(
         url,
         key,
         model=model,
         interval=0.2,
-        exit_seconds=3.0,
+        exit_seconds=float(exit_seconds),
         spool=Path(rest[0]) if rest else None,
     )
     PROGRAMS[name](made)

@@ -148,6 +148,23 @@ def test_a_spool_gives_back_what_a_process_left(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_threads_that_open_a_spool_at_once_get_one_folder(tmp_path: Path) -> None:
+    for number in range(20):
+        spool = Spool(tmp_path / str(number), 10_000)
+        start = threading.Barrier(4)
+        threads = [
+            threading.Thread(target=lambda: (start.wait(), spool.open()))  # noqa: B023
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(list((tmp_path / str(number)).iterdir())) == 1
+        spool.close()
+        assert list((tmp_path / str(number)).iterdir()) == []
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", b"no json\npayload"])
 def test_a_changed_file_of_a_spool_is_found(tmp_path: Path, damage: bytes) -> None:
     spool = Spool(tmp_path, 10_000)

@@ -15,11 +15,13 @@ from tests.client.programs import PREFORK_WORKERS
 ROOT = Path(__file__).parents[2]
 
 
-def run(name: str, place: Place, address: str, *more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    name: str, place: Place, address: str, *more: str, exit_seconds: float = 30.0
+) -> subprocess.CompletedProcess[str]:
     """A serving program from its beginning to its end."""
     command = [sys.executable, "-W", "error", "-m", "tests.client.programs"]
     return subprocess.run(
-        [*command, name, address, place.key, place.model, *more],
+        [*command, name, address, place.key, place.model, str(exit_seconds), *more],
         cwd=ROOT,
         env={"PYTHONPATH": f"{ROOT}:{ROOT / 'client'}", "PATH": "/usr/bin:/bin"},
         capture_output=True,
@@ -65,7 +67,7 @@ def test_workers_of_multiprocessing_send_at_their_end(place: Place, collector: s
 
 def test_a_dead_collector_does_not_hold_up_the_end_of_the_process(place: Place, dead: str) -> None:
     began = time.monotonic()
-    done = run("serve_and_end", place, dead)
+    done = run("serve_and_end", place, dead, exit_seconds=3)
     assert done.returncode == 0
     assert "50 records dropped so far (exit)" in done.stderr
     assert time.monotonic() - began < 30  # exit_seconds is 3; the rest is the interpreter's start
@@ -74,7 +76,7 @@ def test_a_dead_collector_does_not_hold_up_the_end_of_the_process(place: Place, 
 def test_a_spool_outlives_a_dead_collector_and_the_next_process_sends_it(
     place: Place, dead: str, tmp_path: Path
 ) -> None:
-    done = run("serve_and_end", place, dead, str(tmp_path))
+    done = run("serve_and_end", place, dead, str(tmp_path), exit_seconds=1)
     assert done.returncode == 0
     assert "dropped" not in done.stderr
     with place.collector() as address:
