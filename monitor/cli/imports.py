@@ -108,10 +108,10 @@ def import_command(
     found = find_files(path, form)
     _check_found(asked, found)
     told: dict[str, Any] = {}
-    failed = False
+    failed = found.unreadable > 0
     if found.own:
         own = _import_own(asked, found)
-        failed = own.rejected > 0
+        failed = failed or own.rejected > 0
         told = tell_own(own, dry_run=dry_run, as_json=as_json)
     if found.groups:
         done = _import_producers(asked, found, options, sampling_rate)

@@ -70,6 +70,9 @@ class DryStore:
     def authenticate(self, key: str, now: datetime) -> Principal | None:
         return self._inner.authenticate(key, now)
 
+    def knows(self, key: str) -> bool:
+        return self._inner.knows(key)
+
     def remembers(self, key: str, model: str) -> bool:
         return self._inner.remembers(key, model)
 

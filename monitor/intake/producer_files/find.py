@@ -26,6 +26,7 @@ class FoundFiles:
     own: list[SourceFile] = field(default_factory=list)
     left: list[tuple[SourceFile, str]] = field(default_factory=list)
     hidden: int = 0
+    unreadable: int = 0
 
     def formats(self) -> Sequence[tuple[FileFormat, list[SourceFile]]]:
         """Formats that were found, with their files."""
@@ -48,6 +49,7 @@ def find_files(path: Path, insisted: str | None = None) -> FoundFiles:
             if single:
                 raise
             found.left.append((file, str(error)))
+            found.unreadable += 1
             continue
         if name == OWN:
             found.own.append(file)

@@ -53,7 +53,7 @@ def _profile(file: SourceFile, options: ReadOptions) -> Iterator[Piece]:
     runs: dict[str, _Run] = defaultdict(_Run)
     started, number, closed = _start(file, options), 0, False
     providers: set[str] = set()
-    for place, line in file.text_lines():
+    for place, line in file.text_lines(gathered):
         text = line.strip().rstrip(",")
         closed = closed or text == "]"
         if text in ("", "[", "]"):

@@ -23,13 +23,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from monitor.errors import RequestRefused
-from monitor.intake.producer_files.base import BadRecord
+from monitor.intake.producer_files.base import BadRecord, Gathered
 from monitor.intake.producer_files.tfrecord import looks_like_tfrecord
 from monitor.intake.text_cells import TextCell
 from monitor.records import RejectionReason
 from monitor.strictjson import BYTE_ORDER_MARK, JsonFault, StrictJsonError, loads, split_array
 
 HEAD_BYTES = 1 << 20
+STEP_BYTES = 1 << 14
 LONGEST_LINE = 64 << 20
 LARGEST_DOCUMENT = 512 << 20
 HEAD_LINES = 20
@@ -91,19 +92,25 @@ class SourceFile:
             raise unreadable(self, error) from None
 
     def entries(self) -> Iterator[tuple[int, Entry]]:
-        """Entries with their places; one that can't be read comes as its BadRecord."""
-        try:
-            yield from _ENTRIES[self.head.container](self)
-        except UNREADABLE as error:
-            raise unreadable(self, error) from None
+        """Entries with their places; one that can't be read comes as its BadRecord.
 
-    def text_lines(self) -> Iterator[tuple[int, str]]:
-        """Lines of text with their places."""
+        So does the end of a file that breaks off: what came before stays.
+        """
+        place = -1
+        try:
+            for place, entry in _ENTRIES[self.head.container](self):
+                yield place, entry
+        except (*UNREADABLE, RequestRefused) as error:
+            yield place + 1, broken_off(error)
+
+    def text_lines(self, gathered: Gathered) -> Iterator[tuple[int, str]]:
+        """Lines of text with their places; a file that breaks off is refused from there on."""
+        place = -1
         try:
             for place, line in _lines(self):
                 yield place, line.decode("utf-8", "replace").rstrip("\r\n")
         except UNREADABLE as error:
-            raise unreadable(self, error) from None
+            gathered.refuse(broken_off(error), place + 1)
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
@@ -133,9 +140,15 @@ def unreadable(file: SourceFile, error: BaseException) -> RequestRefused:
     )
 
 
+def broken_off(error: BaseException) -> BadRecord:
+    """What is told of the place where a file can't be read any further."""
+    told = str(error) if isinstance(error, RequestRefused) else type(error).__name__
+    message = f"the file can't be read from here on ({told}); is it whole?"
+    return BadRecord(RejectionReason.UNREADABLE, message)
+
+
 def _head(file: SourceFile) -> Head:
-    with file.opened() as raw:
-        start = raw.read(HEAD_BYTES)
+    start = _start(file)
     if start.startswith(b"PAR1"):
         return Head(Container.PARQUET, _first_row(file), (), start[:64])
     if looks_like_tfrecord(start):
@@ -147,6 +160,19 @@ def _head(file: SourceFile) -> Head:
     if text.lstrip()[:1] in "{[":
         return _json_head(file, text, lines)
     return Head(Container.TEXT, _csv_entry(lines), lines, start[:64])
+
+
+def _start(file: SourceFile) -> bytes:
+    """The first bytes, as many as can be read."""
+    start = b""
+    with file.opened() as raw:
+        try:
+            while len(start) < HEAD_BYTES and (more := raw.read(STEP_BYTES)):
+                start += more
+        except UNREADABLE:
+            if not start:
+                raise
+    return start
 
 
 def _json_head(file: SourceFile, text: str, lines: tuple[str, ...]) -> Head:

@@ -29,7 +29,7 @@ from monitor.intake.producer_files.sources import (
     Container,
     Head,
     SourceFile,
-    unreadable,
+    broken_off,
 )
 from monitor.intake.producer_files.tensors import examples_of, tensors_of
 from monitor.intake.producer_files.tfrecord import Broken, read_tfrecords
@@ -51,7 +51,7 @@ def _read(files: Sequence[SourceFile], _: ReadOptions) -> Iterator[Piece]:
                     if gathered.full:
                         yield gathered.take(0.0)
         except UNREADABLE as error:
-            raise unreadable(file, error) from None
+            gathered.refuse(broken_off(error))
         yield gathered.take(1.0)
 
 

@@ -60,7 +60,7 @@ def _read(files: Sequence[SourceFile], options: ReadOptions) -> Iterator[Piece]:
 def _access(file: SourceFile, options: ReadOptions) -> Iterator[Piece]:
     gathered = Gathered(file.name)
     alike: Counter[str] = Counter()
-    for place, line in file.text_lines():
+    for place, line in file.text_lines(gathered):
         gathered.place = place
         found = _ACCESS.match(line)
         called = _PREDICTION.match(found[3]) if found is not None else None
@@ -101,7 +101,7 @@ def _metrics(file: SourceFile, has_access: bool) -> Iterator[Piece]:
     """Lines of one request come together, so a request is handed on when many others are open."""
     gathered = Gathered(file.name)
     open_requests: dict[str, tuple[int, ProducerRecord]] = {}
-    for place, line in file.text_lines():
+    for place, line in file.text_lines(gathered):
         gathered.place = place
         found = _METRIC.match(line)
         told = None if found is None else _about(found)

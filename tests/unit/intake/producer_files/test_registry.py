@@ -109,6 +109,25 @@ def read_or_none(path: Path, name: str) -> All | None:
 
 
 IN_AN_ARRAY = ("triton-trace", "onnxruntime-profile")
+
+
+@pytest.mark.parametrize("name", ["sagemaker-capture", "torchserve", "tensorflow-serving-log"])
+def test_a_file_that_breaks_off_keeps_what_came_before_and_stops_no_other(
+    tmp_path: Path, name: str
+) -> None:
+    good = samples(tmp_path / "good")[name]
+    noise = random.Random(1).randbytes(200_000).hex().encode() + b"\n"
+    many = gzip.compress(good.read_bytes() + noise * 3, compresslevel=1)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.gz").write_bytes(many[: len(many) // 2])
+    (folder / "b").write_bytes(good.read_bytes())
+    whole = read(folder, zone="UTC")
+    alone = read(good, zone="UTC")
+    assert len(whole.records) == 2 * len(alone.records)
+    assert whole.rejections or whole.ignored
+
+
 HOSTILE: list[Any] = [None, 7, "x", [], [[]], {}, True, -1e308, 10**39, {"a": [1]}, "9" * 5000]
 
 
