@@ -35,6 +35,7 @@ class Settings:
     body_timeout_seconds: float
     intake_threads: int
     max_waiting_bodies: int
+    exchange_seconds: int
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -60,6 +61,7 @@ class Settings:
             body_timeout_seconds=float(reader.number("BODY_TIMEOUT_SECONDS", 15, 1, 600)),
             intake_threads=reader.number("INTAKE_THREADS", 2, 1, 64),
             max_waiting_bodies=reader.number("MAX_WAITING_BODIES", 64, 1, 10_000),
+            exchange_seconds=reader.number("EXCHANGE_SECONDS", 300, 1, 86_400),
         )
         reader.finish()
         return settings

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from alerts.durations import parse_duration
 from alerts.errors import AlertNotOpen
 from monitor.collector.alert_schemas import MAX_NUMBER, Body
-from monitor.collector.auth import authenticate, bearer_key
+from monitor.collector.auth import authenticate, sent_key
 from monitor.collector.bodies import BodyLimits, content_coding, read_body
 from monitor.collector.gate import Gate
 from monitor.collector.ports import Store
@@ -68,7 +68,7 @@ class AlertDesk:
     async def project(self, request: Request, scope: Scope) -> int:
         """The project of the caller's key, which has this scope; RequestRefused 401 or 403."""
         header = request.headers.get("authorization")
-        bearer_key(header)
+        sent_key(header)
         principal = await self.work(authenticate, self._store, header, self.clock(), scope)
         return principal.project_id
 

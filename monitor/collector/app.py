@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from typing import Annotated
 
@@ -23,6 +23,7 @@ from monitor.collector.alerts_api import alerts_router
 from monitor.collector.assembler import Assembler
 from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
+from monitor.collector.events_api import EventDesk, events_router
 from monitor.collector.link_pages import link_router
 from monitor.collector.logs import LOGGER
 from monitor.collector.otlp_metrics_api import OtlpMetrics, otlp_metrics_router
@@ -61,6 +62,8 @@ def create_app(
     assembler = Assembler(store.engine, edge.producers, clock) if store.engine else None
     desk = AlertDesk(store, store.engine, clock, outside) if store.engine else None
     metrics = OtlpMetrics(edge, store.engine) if store.engine else None
+    wait = timedelta(seconds=settings.exchange_seconds)
+    events = EventDesk(edge, store.engine, clock, wait) if store.engine else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -71,6 +74,8 @@ def create_app(
         yield
         if assembler is not None:
             assembler.close()
+        if events is not None:
+            events.close()
         if metrics is not None:
             metrics.close()
         if desk is not None:
@@ -87,6 +92,8 @@ def create_app(
     _add_intake(app, edge)
     if metrics is not None:
         app.include_router(otlp_metrics_router(metrics))
+    if events is not None:
+        app.include_router(events_router(events))
     if desk is not None:
         for router in (alerts_router, silences_router, actions_router, link_router):
             app.include_router(router(desk))

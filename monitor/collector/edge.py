@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import Request
 
-from monitor.collector.auth import authenticate, bearer_key
+from monitor.collector.auth import authenticate, sent_key
 from monitor.collector.bodies import BodyLimits, content_coding, inflate, read_body
 from monitor.collector.deployment_body import read_deployment
 from monitor.collector.gate import Gate
@@ -113,6 +113,19 @@ class Edge:
         )
         with self._gate.enter():
             return principal, await self._read(request)
+
+    async def principal(self, request: Request, scope: Scope) -> Principal:
+        """Who sends; a key that was looked up a moment ago costs no other thread."""
+        header = request.headers.get("authorization")
+        if self.store.knows(sent_key(header)):
+            return authenticate(self.store, header, self._clock(), scope)
+        return await self._run(
+            self._lookups, authenticate, self.store, header, self._clock(), scope
+        )
+
+    async def plain_body(self, request: Request) -> bytes:
+        """The body without gzip, within the limits; the caller holds a gate of its own."""
+        return await self._read(request)
 
     async def keep_told(
         self, principal: Principal, read: Read, *, model: str | None, leg: str
@@ -220,7 +233,7 @@ class Edge:
         self, request: Request, model: str, scope: Scope
     ) -> tuple[Principal, ModelContext]:
         header = request.headers.get("authorization")
-        if self.store.remembers(bearer_key(header), model):
+        if self.store.remembers(sent_key(header), model):
             return self._find(header, model, scope)
         return await self._run(self._lookups, self._find, header, model, scope)
 

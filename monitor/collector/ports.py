@@ -58,6 +58,10 @@ class Store(Protocol):
 
     def authenticate(self, key: str, now: datetime) -> Principal | None: ...
 
+    def knows(self, key: str) -> bool:
+        """Whether the key would be answered from memory now, without a query."""
+        ...
+
     def remembers(self, key: str, model: str) -> bool:
         """Whether key and model would be answered from memory now, without a query."""
         ...

@@ -63,6 +63,10 @@ class IntakeStore:
         """Whose key this is, None when it is unknown, expired or revoked."""
         return self._keys.get(key, lambda: self._find_key(key, now))
 
+    def knows(self, key: str) -> bool:
+        """Whether the key would be answered from memory now, without a query."""
+        return self._keys.peek(key) is not None
+
     def remembers(self, key: str, model: str) -> bool:
         """Whether key and model would be answered from memory now, without a query."""
         principal = self._keys.peek(key)

@@ -52,6 +52,9 @@ class MemoryStore:
         self.before_lookup()
         return Principal(self.model.project_id, 1, ALL_SCOPES) if key == "right" else None
 
+    def knows(self, key: str) -> bool:
+        return False
+
     def remembers(self, key: str, model: str) -> bool:
         return False
 
