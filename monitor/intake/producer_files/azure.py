@@ -64,8 +64,6 @@ def _read(files: Sequence[SourceFile], options: ReadOptions) -> Iterator[Piece]:
                 gathered.refuse(bad)
             if gathered.full:
                 yield gathered.take(0.0)
-        for key, sides in waiting.too_many():
-            _put(key, sides, gathered, seen)
         yield gathered.take(1.0)
     yield from _left(waiting, seen)
 

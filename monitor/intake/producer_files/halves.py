@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-MOST_WAITING = 200_000
+from monitor.errors import RequestRefused
+
+MOST_WAITING = 500_000
 Body = TypeVar("Body")
 
 
@@ -21,24 +23,24 @@ class Half(Generic[Body]):
 
 
 class Halves(Generic[Body]):
-    """Entries that wait for their other side; the oldest leave when too many wait."""
+    """Entries that wait for their other side, at most MOST_WAITING."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, dict[str, Half[Body]]] = {}
 
     def put(self, key: str, half: Half[Body]) -> dict[str, Half[Body]] | None:
-        """Both sides when they are there now. The first entry of a side is kept."""
+        """Both sides when they are there now. The first entry of a side is kept.
+
+        Raises RequestRefused when too many wait: calling the oldest lost could be wrong.
+        """
+        if len(self._waiting) >= MOST_WAITING and key not in self._waiting:
+            told = f"{half.file}: more than {MOST_WAITING:,} entries wait for their other half"
+            raise RequestRefused(413, "too_many_waiting", f"{told}; import fewer hours at once")
         sides = self._waiting.setdefault(key, {})
         sides.setdefault(half.side, half)
         if len(sides) == 2:
             return self._waiting.pop(key)
         return None
-
-    def too_many(self) -> Iterator[tuple[str, dict[str, Half[Body]]]]:
-        """Those that waited longest, when more than MOST_WAITING wait."""
-        while len(self._waiting) > MOST_WAITING:
-            key = next(iter(self._waiting))
-            yield key, self._waiting.pop(key)
 
     def rest(self) -> Iterator[tuple[str, dict[str, Half[Body]]]]:
         """Those whose other side never came."""

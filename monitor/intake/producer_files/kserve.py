@@ -52,8 +52,6 @@ def _read(files: Sequence[SourceFile], options: ReadOptions) -> Iterator[Piece]:
                 gathered.refuse(bad)
             if gathered.full:
                 yield gathered.take(0.0)
-        for _, sides in waiting.too_many():
-            _put(sides, gathered)
         yield gathered.take(1.0)
     for _, sides in waiting.rest():
         half = next(iter(sides.values()))

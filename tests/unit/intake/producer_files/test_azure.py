@@ -6,6 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from monitor.errors import RequestRefused
+from monitor.intake.producer_files import halves
 from monitor.intake.producer_files.base import PAYLOAD_MISSING
 from monitor.records import RequestOutcome
 from tests.unit.intake.producer_files.reading import read, write_lines
@@ -111,3 +115,13 @@ def test_custom_collections_are_counted_and_told(tmp_path: Path) -> None:
     whole = read(tmp_path)
     assert (whole.records, whole.ignored) == ([], 1)
     assert any("my_stats" in note for note in whole.notes)
+
+
+def test_too_many_waiting_halves_are_refused_and_none_is_called_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(halves, "MOST_WAITING", 2)
+    lines = [entry("model_inputs", str(n), [{"x": n}]) for n in range(3)]
+    write_lines(tmp_path / "a.jsonl", lines)
+    with pytest.raises(RequestRefused, match="import fewer hours at once"):
+        read(tmp_path)
