@@ -15,8 +15,11 @@ from hypothesis import strategies as st
 from monitor.checks.calibration import calibration
 from monitor.checks.calibration_change import calibration_change
 from monitor.checks.calibration_classes import class_calibration
+from monitor.checks.cascade import escalated_share, route_shares, threshold_kept
 from monitor.checks.confidence import mean_confidence, score_confidence
 from monitor.checks.contrast import contrast
+from monitor.checks.costs.bill import Bill
+from monitor.checks.costs.per_success import answered, costs_of
 from monitor.checks.drift.base import DriftMethod, ReferenceSummary, ViewKind
 from monitor.checks.drift.registry import METHODS
 from monitor.checks.groups.gaps import gap_outcomes
@@ -54,6 +57,7 @@ from monitor.checks.stages import stage_measurements
 from monitor.checks.violations import ANY, shares_of
 from monitor.contract_quality import SignalKind
 from monitor.measurement import Direction, Failed, Measured, Outcome, TooFew
+from monitor.profiles.cascade import RouterCounts
 from monitor.profiles.cells import CategoryCells
 from monitor.profiles.columns import ColumnCounts
 from monitor.profiles.fitting import fit_number_cells
@@ -354,8 +358,25 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         | {"mean_confidence": mean_confidence(column)},
         CheckName.SIGNAL: _signal_outcomes(score),
         CheckName.SERVING: _serving_outcomes(empty),
+        CheckName.COST: _cost_outcomes(n),
+        CheckName.CASCADE: _cascade_outcomes(n),
     }
     return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+def _cost_outcomes(n: int) -> dict[str, Outcome]:
+    made = Bill(n, {"usage": 0.5 * n}, energy=2.0 * n)
+    return costs_of(made, answered(n, n - n // 5))
+
+
+def _cascade_outcomes(n: int) -> dict[str, Outcome]:
+    routes = ("small", "large")
+    counts = {"small": n - n // 4, "large": n // 4}
+    return {
+        "route_share": route_shares(routes, counts)["large"],
+        "escalated": escalated_share(routes, counts),
+        "threshold_kept": threshold_kept(RouterCounts(n // 4, 0, n // 10, n // 2)),
+    }
 
 
 def _serving_outcomes(empty: bool) -> dict[str, Outcome]:
