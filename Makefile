@@ -3,17 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals bench-alerting faults clean
+.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals bench-alerting bench-producers faults clean
 
 # The stamp is newer than the lock file exactly when the environment is up to date.
 .venv: .venv/stamp
 
-.venv/stamp: requirements.lock pyproject.toml
+.venv/stamp: requirements.lock pyproject.toml client/pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { \
 	  echo "Python 3.11 with its venv module is needed; on Debian: apt install python3-venv"; exit 1; }
 	$(BIN)/python -c 'import sys; assert sys.version_info >= (3, 11), "Python 3.11 or newer is needed"'
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable client
 	@touch .venv/stamp
 
 demo: .venv
@@ -28,6 +28,7 @@ lint: .venv
 
 types: .venv
 	$(BIN)/mypy
+	cd client && ../$(BIN)/mypy
 
 imports: .venv
 	$(BIN)/lint-imports
@@ -48,6 +49,10 @@ bench-labels: .venv
 bench-intervals: .venv
 	$(BIN)/python -m benchmarks.intervals $(ARGS)
 
+bench-producers: .venv
+	$(BIN)/python -m benchmarks.events
+	$(BIN)/python -m benchmarks.client
+
 bench-alerting: .venv
 	$(BIN)/python -m benchmarks.alerting $(ARGS)
 
@@ -56,4 +61,4 @@ faults: .venv
 	$(BIN)/python -m tests.faults $(ARGS)
 
 clean:
-	rm -rf .venv .benchvenvs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv .producervenvs .benchvenvs .mypy_cache .ruff_cache .pytest_cache
