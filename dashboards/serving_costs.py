@@ -53,7 +53,12 @@ def _draw_lines(frame: Frame, shown: pd.DataFrame, newest: CostRow) -> None:
     unit = words.clean(str(shown["unit"].iloc[0]))
     base = alt.Chart(shown).encode(
         x=alt.X("at:T", title=None, axis=charts.day_axis()),
-        color=alt.Color("cost of:N", scale=alt.Scale(range=list(charts.PALETTE)), title=None),
+        color=alt.Color(
+            "cost of:N",
+            scale=alt.Scale(range=list(charts.PALETTE)),
+            title=None,
+            legend=alt.Legend(orient="bottom"),
+        ),
     )
     band = base.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
     line = base.mark_line(point=True).encode(
