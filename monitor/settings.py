@@ -36,6 +36,7 @@ class Settings:
     intake_threads: int
     max_waiting_bodies: int
     exchange_seconds: int
+    trace_seconds: int
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -61,6 +62,7 @@ class Settings:
             body_timeout_seconds=float(reader.number("BODY_TIMEOUT_SECONDS", 15, 1, 600)),
             intake_threads=reader.number("INTAKE_THREADS", 2, 1, 64),
             max_waiting_bodies=reader.number("MAX_WAITING_BODIES", 64, 1, 10_000),
+            trace_seconds=reader.number("TRACE_SECONDS", 10, 0, 3_600),
             exchange_seconds=reader.number("EXCHANGE_SECONDS", 300, 1, 86_400),
         )
         reader.finish()

@@ -26,6 +26,7 @@ from monitor.collector.edge import Edge
 from monitor.collector.events_api import EventDesk, events_router
 from monitor.collector.link_pages import link_router
 from monitor.collector.logs import LOGGER
+from monitor.collector.otlp_api import OtlpDesk, otlp_router
 from monitor.collector.otlp_metrics_api import OtlpMetrics, otlp_metrics_router
 from monitor.collector.ports import Store
 from monitor.collector.silences_api import silences_router
@@ -37,7 +38,8 @@ from monitor.settings import Settings
 from monitor.store.action_orders import Outside
 from monitor.store.open import open_store
 
-RETRY_DATABASE_SECONDS = 5
+RETRY_DATABASE_SECONDS = 2
+"""Exporters of OpenTelemetry give a batch up after ten seconds in all."""
 GARBAGE_THRESHOLDS = (20_000, 20, 50)
 DESCRIPTION = (
     "Takes request logs and late labels. A 200 means that the records are committed; its counts"
@@ -63,6 +65,8 @@ def create_app(
     desk = AlertDesk(store, store.engine, clock, outside) if store.engine else None
     metrics = OtlpMetrics(edge, store.engine) if store.engine else None
     wait = timedelta(seconds=settings.exchange_seconds)
+    pause = timedelta(seconds=settings.trace_seconds)
+    otlp = OtlpDesk(edge, store.engine, clock, pause) if store.engine else None
     events = EventDesk(edge, store.engine, clock, wait) if store.engine else None
 
     @asynccontextmanager
@@ -76,6 +80,8 @@ def create_app(
             assembler.close()
         if events is not None:
             events.close()
+        if otlp is not None:
+            otlp.close()
         if metrics is not None:
             metrics.close()
         if desk is not None:
@@ -94,6 +100,8 @@ def create_app(
         app.include_router(otlp_metrics_router(metrics))
     if events is not None:
         app.include_router(events_router(events))
+    if otlp is not None:
+        app.include_router(otlp_router(otlp))
     if desk is not None:
         for router in (alerts_router, silences_router, actions_router, link_router):
             app.include_router(router(desk))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar
@@ -122,6 +122,12 @@ class Edge:
         return await self._run(
             self._lookups, authenticate, self.store, header, self._clock(), scope
         )
+
+    def may_label(self, principal: Principal, labels: Sequence[object]) -> None:
+        """Raises RequestRefused 403 when there are labels and the key may not send any."""
+        if labels and Scope.LABELS not in principal.scopes:
+            what = f"the key lacks the scope {Scope.LABELS.value}; use one that has it"
+            raise RequestRefused(403, "missing_scope", what)
 
     async def plain_body(self, request: Request) -> bytes:
         """The body without gzip, within the limits; the caller holds a gate of its own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monitor.intake.events.exchange import EXCHANGES
+from monitor.intake.otlp.traces import TRACES
 from monitor.intake.parts import Assembling
 
-ASSEMBLING: tuple[Assembling, ...] = (EXCHANGES,)
+ASSEMBLING: tuple[Assembling, ...] = (EXCHANGES, TRACES)
