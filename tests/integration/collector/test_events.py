@@ -16,11 +16,14 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy.engine import Engine
 
 from monitor.collector.assembler import Assembler
 from monitor.collector.producer_store import ProducerStore
+from monitor.store import projects
 from monitor.store.engine import Role, make_engine, transaction
 from monitor.store.intake_store import IntakeStore
+from tests.factories import apply, make_contract, rows_of
 from tests.integration.collector.conftest import World
 from tests.unit.intake.factories import NOW
 
@@ -31,7 +34,7 @@ STORED = (
 
 
 def headers(
-    world: World, name: str, side: str, at: str = "2026-03-01T09:30:00Z", **more: str
+    model: str, name: str, side: str, at: str = "2026-03-01T09:30:00Z", **more: str
 ) -> dict[str, str]:
     said = {
         "specversion": "1.0",
@@ -39,7 +42,7 @@ def headers(
         "source": "http://localhost:9081/",
         "type": f"{KSERVE}.{side}",
         "time": at,
-        "inferenceservicename": world.model,
+        "inferenceservicename": model,
         **more,
     }
     return {f"Ce-{key}": value for key, value in said.items()} | {
@@ -49,10 +52,9 @@ def headers(
 
 def send(world: World, name: str, side: str, body: Any = None, **more: str) -> httpx.Response:
     at = more.pop("at", NOW.isoformat().replace("+00:00", "Z"))
-    return world.client.post(
-        "/v1/cloudevents", content=json.dumps(body if body is not None else {}),
-        headers={"Authorization": f"Bearer {world.key}", **headers(world, name, side, at, **more)},
-    )  # fmt: skip
+    said = {"Authorization": f"Bearer {world.key}", **headers(world.model, name, side, at, **more)}
+    content = json.dumps(body if body is not None else {})
+    return world.client.post("/v1/cloudevents", content=content, headers=said)
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_other_events_are_ignored_and_rubbish_is_refused(world: World) -> None:
 
 def test_the_key_may_stand_in_the_address_as_a_password(world: World) -> None:
     login = base64.b64encode(f"kserve:{world.key}".encode()).decode()
-    said = {"Authorization": f"Basic {login}", **headers(world, "r4", "request")}
+    said = {"Authorization": f"Basic {login}", **headers(world.model, "r4", "request")}
     assert world.client.post("/v1/cloudevents", content=b"{}", headers=said).status_code == 200
     wrong = {**said, "Authorization": "Basic " + base64.b64encode(b"kserve:no").decode()}
     assert world.client.post("/v1/cloudevents", content=b"{}", headers=wrong).status_code == 401
@@ -174,25 +176,32 @@ class Collector:
 
 
 def test_a_collector_killed_between_the_halves_loses_nothing(
-    world: World, module_database_url: str
+    database_url: str, engine: Engine, project_id: int
 ) -> None:
-    real = Collector(module_database_url)
+    context = apply(engine, project_id, make_contract())
+    with transaction(engine, None, Role.OWNER) as connection:
+        key = projects.create_key(connection, project_id, "test", ("ingest",), by="test")
+    at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    real = Collector(database_url)
     real.start()
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{real.port}", timeout=10) as client:
-            at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
             def post(number: int, side: str) -> int:
-                said = headers(world, f"k{number}", side, at)
-                said["Authorization"] = f"Bearer {world.key}"
+                said = headers(context.contract.model, f"k{number}", side, at)
+                said["Authorization"] = f"Bearer {key}"
                 return client.post("/v1/cloudevents", content=b"{}", headers=said).status_code
 
             assert {post(number, "request") for number in range(50)} == {200}
             real.kill()
             real.start()
             assert {post(number, "response") for number in range(50)} == {200}
-        rows = stored(world, 50)
+        query = "select request_id, outcome from request_log"
+        end = time.monotonic() + 20
+        while len(rows_of(engine, None, query)) < 50 and time.monotonic() < end:
+            time.sleep(0.1)
+        rows = rows_of(engine, None, query)
     finally:
         real.kill()
-    assert sorted(name for name, _, _ in rows) == sorted(f"k{number}" for number in range(50))
-    assert {outcome for _, outcome, _ in rows} == {1}
+    assert sorted(row.request_id for row in rows) == sorted(f"k{number}" for number in range(50))
+    assert {row.outcome for row in rows} == {1}
