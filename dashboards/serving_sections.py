@@ -9,10 +9,11 @@ from collections.abc import Callable
 
 from dashboards.frame import Frame
 from dashboards.serving_costs import draw_cascade, draw_costs
+from dashboards.serving_language import draw_language
 from dashboards.serving_server import draw_server
 from monitor.reports.models import ModelFacts
 from monitor.windows import Window
 
 Section = Callable[[Frame, ModelFacts, Window], None]
 
-SECTIONS: tuple[Section, ...] = (draw_costs, draw_cascade, draw_server)
+SECTIONS: tuple[Section, ...] = (draw_language, draw_costs, draw_cascade, draw_server)

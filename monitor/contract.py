@@ -22,6 +22,7 @@ from monitor.contract_columns import (
     Sensitivity,
 )
 from monitor.contract_costs import Cascade, Costs, cascade_problems, cost_problems
+from monitor.contract_language import Language
 from monitor.contract_quality import (
     Fairness,
     Label,
@@ -145,6 +146,7 @@ class Contract(Frozen):
     workload: Workload | None = None
     costs: Costs | None = None
     cascade: Cascade | None = None
+    language: Language | None = None
     decision_threshold: float = Field(default=0.5, ge=0, le=1)
     segments: tuple[str | tuple[str, ...], ...] = ()
     lateness: Lateness = Lateness()

@@ -26,6 +26,7 @@ from monitor.contract import (
     Retention,
 )
 from monitor.contract_costs import Cascade, Costs
+from monitor.contract_language import Language
 from monitor.contract_quality import Fairness, Label, ServiceObjective
 from monitor.contract_words import Mistake, culprit, mistakes_of, split_joined
 from monitor.contract_workload import Workload
@@ -42,6 +43,7 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "workload": Workload,
     "costs": Costs,
     "cascade": Cascade,
+    "language": Language,
 }
 _STAND_INS = {"model": "unnamed", "owner": "-", "purpose": "-", "task": "binary"}
 _UNREADABLE = "(unreadable column"

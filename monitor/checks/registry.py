@@ -35,6 +35,7 @@ class CheckName(StrEnum):
     SIGNAL = "signal"
     CONFIDENCE = "confidence"
     SERVING = "serving"
+    LANGUAGE = "language"
     COST = "cost"
     CASCADE = "cascade"
     CONTRAST = "contrast"
@@ -252,6 +253,35 @@ CHECKS: tuple[CheckEntry, ...] = (
         ("goodput", "per_second", _DOWN),
         ("objective_missed", "share", _UP),
         *((f"path_{p}", "ms", _UP) for p in PERCENTILES),
+    ),
+    *_entries(
+        CheckName.LANGUAGE,
+        _SERVING,
+        ("cached_token_share", "share", _DOWN),
+        ("draft_acceptance", "share", _DOWN),
+        ("accepted_length", "tokens", _DOWN),
+        ("reasoning_token_share", "share", _BOTH),
+        ("refusal_rate", "share", _UP),
+        ("empty_output_rate", "share", _UP),
+        ("repeated_output_rate", "share", _UP),
+        ("truncated_rate", "share", _UP),
+        ("policy_hit_rate", "share", _UP),
+        ("inter_token_p50", "ms", _UP),
+        ("inter_token_p95", "ms", _UP),
+        ("inter_token_p99", "ms", _UP),
+        ("user_tokens_p5", "per_second", _DOWN),
+        ("user_tokens_p50", "per_second", _DOWN),
+        ("user_tokens_overall_p5", "per_second", _DOWN),
+        ("user_tokens_overall_p50", "per_second", _DOWN),
+        ("system_tokens", "per_second", _BOTH),
+    ),
+    *_column_entries(  # where the time begins, or the reason, stands in the place of the column
+        CheckName.LANGUAGE,
+        _SERVING,
+        ("first_token_p50", "ms", _UP),
+        ("first_token_p95", "ms", _UP),
+        ("first_token_p99", "ms", _UP),
+        ("finish_reason_share", "share", _BOTH),
     ),
     *_entries(
         CheckName.COST,

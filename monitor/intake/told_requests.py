@@ -17,6 +17,7 @@ columns that the contract does not know.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +25,7 @@ from monitor.contract import Column, ColumnRole, Contract
 from monitor.fields import StandardField, standard_field, unit_factor
 from monitor.intake.producer_record import ProducerRecord
 from monitor.intake.text_cells import TextCell, typed_cell
+from monitor.intake.text_signals import text_signals
 from monitor.records import RequestOutcome
 
 _ABSENT = object()
@@ -43,6 +45,10 @@ def to_request(
         told["outcome_reason"] = record.outcome_reason[:512]
     if tags:
         told["tags"] = dict(tags)
+    refusals = contract.language.refusals if contract.language is not None else ()
+    signals = text_signals(record.fields, refusals)
+    if signals:
+        record = replace(record, fields={**record.fields, **signals})
     taken: set[str] = set()
     features = _positions(record.inputs, contract)
     only_output = _only_output(record.outputs, contract)

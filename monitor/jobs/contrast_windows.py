@@ -18,7 +18,7 @@ from monitor.checks.contrast import contrast_counts
 from monitor.checks.registry import CheckName
 from monitor.intake.legs import is_replay
 from monitor.jobs.base import JobContext
-from monitor.jobs.plans.base import WATCHED_ROLES, PlanInputs, Yardsticks
+from monitor.jobs.plans.base import PlanInputs, Yardsticks, is_watched
 from monitor.measurement import Measured, Measurement, Outcome
 from monitor.profiles.cells import ViewCells
 from monitor.profiles.columns import CELLS
@@ -111,7 +111,7 @@ def _contrasts(
         return
     places = np.flatnonzero(served).tolist()
     for view in views_of(context.contract):
-        if view.name not in binning.views or view.column.role not in WATCHED_ROLES:
+        if view.name not in binning.views or not is_watched(view.column):
             continue
         counts, cells = hours.counts[view.name][span], binning.views[view.name]
         for place, outcome in outcomes_of(cells, counts, places, hours.deployment_ids).items():

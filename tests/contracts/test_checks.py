@@ -26,6 +26,7 @@ from monitor.checks.groups.gaps import gap_outcomes
 from monitor.checks.groups.reversal import adjusted_gap
 from monitor.checks.groups.selection import selection_ratios
 from monitor.checks.groups.worst import worst_group
+from monitor.checks.language import finish_reasons, first_token_times, language_rates
 from monitor.checks.maturity.bounds import (
     accuracy_bounds,
     bound_outcomes,
@@ -82,6 +83,7 @@ from tests.unit.checks.factories import (
     value_cells,
 )
 from tests.unit.checks.groups.makers import scored
+from tests.unit.checks.test_language import chat
 from tests.unit.profiles.factories import contract_of, one_group, rows_of
 
 NUMBER, CATEGORY = ViewKind.NUMBER, ViewKind.CATEGORY
@@ -358,10 +360,30 @@ def _all_outcomes(empty: bool) -> dict[tuple[str, str], Outcome]:
         | {"mean_confidence": mean_confidence(column)},
         CheckName.SIGNAL: _signal_outcomes(score),
         CheckName.SERVING: _serving_outcomes(empty),
+        CheckName.LANGUAGE: _language_outcomes(empty),
         CheckName.COST: _cost_outcomes(n),
         CheckName.CASCADE: _cascade_outcomes(n),
     }
     return {(c, name): o for c, outcomes in found.items() for name, o in outcomes.items()}
+
+
+def _language_outcomes(empty: bool) -> dict[str, Outcome]:
+    contract = chat()
+    told: dict[str, list[object]] = {
+        column.name: ["stop" if column.type == "category" else 1.0 + k % 3 for k in range(200)]
+        for column in contract.columns
+    }
+    told["latency"], told["output_tokens"] = [500.0] * 200, [20] * 200
+    told["first_token_from"] = ["arrival"] * 200
+    rows = rows_of(contract, told)
+    built = build_serving_parts(rows, contract, rows.layout, one_group(rows), 1)[0]
+    part = Part() if empty else built
+    stopped = finish_reasons(built, contract)["stop"]
+    return {
+        **language_rates(part, contract, 60),
+        **{method: found for (method, _), found in first_token_times(part, contract).items()},
+        **dict.fromkeys(("finish_reason_share",)[: not empty], stopped),
+    }
 
 
 def _cost_outcomes(n: int) -> dict[str, Outcome]:
@@ -463,7 +485,7 @@ def test_every_check_gives_sound_outcomes_under_registered_names(method, kind, e
         assert entry(check, name).check == check
         _require_sound(outcome)
         if empty:
-            rate = (check, name) == ("serving", "request_rate")
+            rate = (check, name) in (("serving", "request_rate"), ("language", "system_tokens"))
             assert isinstance(outcome, Measured if rate else TooFew), (check, name)
     if not empty:
         # Incidents, the label feed, estimates, golden sets and shadow pairs are told by jobs and

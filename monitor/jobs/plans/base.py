@@ -9,7 +9,7 @@ from functools import cached_property
 
 from monitor.checks.drift.base import DriftMethod, ReferenceSummary
 from monitor.checks.registry import CheckName, entry
-from monitor.contract import ColumnRole, Contract
+from monitor.contract import Column, ColumnRole, Contract
 from monitor.jobs.maturity.earlier import EarlierCohorts
 from monitor.jobs.maturity.known import LabelDelays
 from monitor.jobs.plans.cohorts import CohortLabels, cohort_of
@@ -32,6 +32,15 @@ WATCHED_ROLES = frozenset(
         ColumnRole.HUMAN_ACTION,
     }
 )
+
+
+LENGTHS = frozenset({"prompt_tokens", "output_tokens"})
+"""Fields whose columns are watched whatever their role: texts of another length are other work."""
+
+
+def is_watched(column: Column) -> bool:
+    """Whether drift of a column is measured."""
+    return column.role in WATCHED_ROLES or (column.field or column.name) in LENGTHS
 
 
 @dataclass
@@ -99,7 +108,7 @@ class PlanInputs:
         if binning is None or part is None:
             return
         for view in views_of(self.contract):
-            if view.name in binning.views and view.column.role in WATCHED_ROLES:
+            if view.name in binning.views and is_watched(view.column):
                 yield view, column_counts(part, binning, view.name)
 
     def measurement(

@@ -9,6 +9,7 @@ from monitor.jobs.plans.base import Plan
 from monitor.jobs.plans.columns import drift, missing, violations
 from monitor.jobs.plans.costs import cascade, costs
 from monitor.jobs.plans.labels import calibrated, confidence, quality, quality_change
+from monitor.jobs.plans.language import language
 from monitor.jobs.plans.quality_more import calibrated_more, quality_more
 from monitor.jobs.plans.serving import serving
 from monitor.profiles.part import PartKind
@@ -16,12 +17,14 @@ from monitor.profiles.part import PartKind
 PLANS: Mapping[str, tuple[Plan, ...]] = {
     CHECKS_DAY: (
         *(drift, missing, violations, quality, quality_more, quality_change),
-        *(calibrated, calibrated_more, confidence, serving, costs, cascade),
+        *(calibrated, calibrated_more, confidence, serving, language, costs, cascade),
     ),
     CHECKS_MONTH: (drift, quality, quality_more, calibrated, calibrated_more, confidence, costs),
 }
 
-OF_REQUESTS: frozenset[Plan] = frozenset({drift, missing, violations, confidence, serving, cascade})
+OF_REQUESTS: frozenset[Plan] = frozenset(
+    {drift, missing, violations, confidence, serving, language, cascade}
+)
 """Plans that labels can't change: they rest when nothing but labels of a window changed."""
 
 SEGMENT_PLANS: Mapping[str, tuple[Plan, ...]] = {

@@ -18,7 +18,7 @@ from monitor.checks.promise.hours import HOUR, Hours
 from monitor.contract import Contract
 from monitor.expected_days import expected_hours
 from monitor.jobs.base import JobContext
-from monitor.jobs.plans.base import WATCHED_ROLES
+from monitor.jobs.plans.base import is_watched
 from monitor.jobs.readings import segment_text
 from monitor.profiles.arrays import Integers
 from monitor.profiles.binning import Binning
@@ -94,7 +94,7 @@ def watched_views(contract: Contract, binning: Binning) -> list[View]:
     return [
         view
         for view in views_of(contract)
-        if view.name in binning.views and view.column.role in WATCHED_ROLES
+        if view.name in binning.views and is_watched(view.column)
     ]
 
 
