@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from datetime import datetime
+from urllib.parse import unquote
 
 from monitor.collector.ports import Store
 from monitor.errors import RequestRefused
@@ -17,7 +18,8 @@ def sent_key(header: str | None) -> str:
 
     Basic is for senders that take a URL and nothing else: `http://any:KEY@host/` (KServe's logger).
     """
-    kind, _, key = (header or "").strip().partition(" ")
+    # OpenTelemetry's exporter for C++ (Triton) sends OTEL_EXPORTER_OTLP_HEADERS still encoded.
+    kind, _, key = unquote((header or "").strip()).partition(" ")
     key = key.strip()
     if kind.lower() == "basic":
         key = _password(key)

@@ -1,0 +1,52 @@
+"""A real Triton server that sends traces by OTLP. Arguments: two ports, the collector."""
+
+import sys
+import time
+
+import numpy as np
+import pytriton.triton
+from pytriton.decorators import batch
+from pytriton.model_config import ModelConfig, Tensor
+from pytriton.triton import Triton, TritonConfig
+
+# The wrapper wants OpenTelemetry as soon as anything is traced; the server itself needs none.
+pytriton.triton.build_proxy_tracer_from_triton_config = lambda _: None
+
+
+@batch
+def summed(x):
+    time.sleep(0.02)
+    return [x.sum(axis=1, keepdims=True)]
+
+
+def main() -> None:
+    http, metrics, collector = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    config = TritonConfig(
+        http_port=http,
+        grpc_port=metrics + 1,
+        metrics_port=metrics,
+        http_address="127.0.0.1",
+        trace_config=[
+            "mode=opentelemetry",
+            f"opentelemetry,url={collector}/v1/traces",
+            "opentelemetry,resource=service.name=my-triton",
+            "opentelemetry,resource=ml.precision=int8",
+            "rate=1",
+            "level=TIMESTAMPS",
+        ],
+    )
+    with Triton(config=config) as server:
+        server.bind(
+            model_name="sum",
+            model_version=3,
+            infer_func=summed,
+            trace_config=[],
+            inputs=[Tensor(name="x", dtype=np.float32, shape=(2,))],
+            outputs=[Tensor(name="y", dtype=np.float32, shape=(1,))],
+            config=ModelConfig(max_batch_size=8),
+        )
+        server.run()
+        sys.stdin.read()  # until the test closes it
+
+
+main()
