@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -41,6 +42,7 @@ from monitor.store.open import open_store
 RETRY_DATABASE_SECONDS = 2
 """Exporters of OpenTelemetry give a batch up after ten seconds in all."""
 GARBAGE_THRESHOLDS = (20_000, 20, 50)
+SWITCH_SECONDS = 0.0005
 DESCRIPTION = (
     "Takes request logs and late labels. A 200 means that the records are committed; its counts"
     " add up to what was sent. One bad record never costs its neighbours."
@@ -73,6 +75,8 @@ def create_app(
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # Bodies are lists of many small tuples that live briefly: rarer collections cost nothing.
         gc.set_threshold(*GARBAGE_THRESHOLDS)
+        # Parts are put together in a thread beside: answers must not wait for its turn to end.
+        sys.setswitchinterval(SWITCH_SECONDS)
         if assembler is not None:
             assembler.start()
         yield

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Connection
 from monitor.intake.parts import RequestPart
 from monitor.store.tables import intake_part
 
-MOST_PARTS = 20_000
+MOST_GROUPS, MOST_PARTS = 200, 20_000
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,15 @@ def take_due(
         .where(open_parts)
         .group_by(row.group_key)
         .having(due)
-        .limit(MOST_PARTS)
+        .limit(MOST_GROUPS)
     )
+    # Two statements: as one, a planner with old statistics compares every part with every group.
+    keys = list(connection.scalars(wanted))
+    if not keys:
+        return TakenParts(kind, {})
     found = connection.execute(
         sa.select(intake_part)
-        .where(open_parts, row.group_key.in_(wanted))
+        .where(open_parts, row.group_key.in_(keys))
         .order_by(row.group_key, row.part_key)
         .limit(MOST_PARTS)
         .with_for_update(skip_locked=True)
