@@ -20,6 +20,8 @@ def told_facts(detail: AlertDetail) -> dict[str, Any]:
         "told": told_json(detail.finding),
         "deliveries": [send_json(each) for each in detail.sends],
         "actions": [action_json(each) for each in detail.actions],
+        "server": list(detail.servers.server),
+        "look_at": list(detail.servers.look_at),
     }
 
 
@@ -41,4 +43,12 @@ def told_lines(detail: AlertDetail) -> list[str]:
         for each in detail.actions
     ]
     lines = ["", "Who was told:", *told] if told else []
-    return lines + (["", "Actions:", *asked] if asked else [])
+    return lines + (["", "Actions:", *asked] if asked else []) + _server_lines(detail)
+
+
+def _server_lines(detail: AlertDetail) -> list[str]:
+    found = detail.servers
+    told = [f"  {plain(each)}" for each in found.server]
+    areas = [f"  {plain(each)}" for each in found.look_at]
+    lines = ["", "The model's servers then (context, no proof):", *told] if told else []
+    return lines + (["", "Areas to measure, no conclusion:", *areas] if areas else [])

@@ -173,7 +173,10 @@ def test_every_tick_of_a_worker_does_its_work(
     send(store, credit, traffic(START, 1, 120))
     worker = Worker(engine, runner, START)
     jobs = {job.id: job for job in worker.scheduler().get_jobs()}
-    ticks = ("beat", "jobs", "conditions", "notify", "deliver", "switch", "restate", "house")
+    ticks = (
+        *("beat", "jobs", "conditions", "notify", "deliver", "switch", "restate", "scrape"),
+        "house",
+    )
     assert set(jobs) == set(ticks)
     assert all(job.coalesce and job.max_instances == 1 for job in jobs.values())
     for name in ticks:
