@@ -29,7 +29,7 @@ MODULES = (
     *("scrape", "server"),
     *("deployments", "collect_env"),
     *("keys", "project", "explore"),
-    *("collect", "imports", "run", "dashboard", "demo", "db"),
+    *("collect", "sidecar", "imports", "run", "dashboard", "demo", "db"),
 )
 """Files of commands in this folder, in the order of the help. Each has one of: `register(app)`,
 a typer `app` of its own, or one function with its name."""

@@ -7,6 +7,7 @@ there, or when waiting ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import msgspec
@@ -19,11 +20,12 @@ from monitor.collector import schemas
 from monitor.collector.boundary import guarded
 from monitor.collector.edge import Edge
 from monitor.collector.gate import Gate
+from monitor.collector.otlp_metrics_api import MODEL_HEADER
 from monitor.collector.part_writer import PartWriter
 from monitor.errors import RequestRefused
 from monitor.intake.events.event import BATCHED, STRUCTURED, Event, UnreadableEvent, read_message
 from monitor.intake.events.event import azure_event as read_azure
-from monitor.intake.events.halves import half_of, part_of
+from monitor.intake.events.halves import SENDER_MODEL, half_of, part_of
 from monitor.intake.parts import RequestPart
 from monitor.store.engine import Role, transaction
 from monitor.store.intake_parts import add_parts
@@ -67,6 +69,7 @@ class EventDesk:
                 events = read(headers, body)
             except UnreadableEvent as error:
                 raise RequestRefused(400, "unreadable", str(error)) from None
+            events = _named(events, request)
             now = self._clock()
             parts = [
                 part_of(event, half, now, self._wait)
@@ -80,6 +83,14 @@ class EventDesk:
     def _keep(self, project_id: int, parts: Sequence[RequestPart]) -> int:
         with transaction(self._engine, project_id, Role.INGEST) as connection:
             return add_parts(connection, project_id, parts)
+
+
+def _named(events: list[Event], request: Request) -> list[Event]:
+    """The events, saying which model their sender named beside the body."""
+    model = request.query_params.get("model") or request.headers.get(MODEL_HEADER)
+    if not model:
+        return events
+    return [replace(each, extensions={**each.extensions, SENDER_MODEL: model}) for each in events]
 
 
 def _azure(headers: dict[str, str], body: bytes) -> list[Event]:

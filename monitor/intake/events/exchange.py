@@ -15,7 +15,7 @@ from monitor.intake.bodies.openai_stream import looks_streamed, stream_chunks
 from monitor.intake.bodies.v2_binary import decode_binary, has_binary
 from monitor.intake.claimed_tags import claimed_tags, claimed_words
 from monitor.intake.events.event import Event
-from monitor.intake.events.halves import KIND, REQUEST, RESPONSE, half_of
+from monitor.intake.events.halves import KIND, REQUEST, RESPONSE, SENDER_MODEL, half_of
 from monitor.intake.parts import RequestPart
 from monitor.intake.producer_files.base import PAYLOAD_MISSING, BadRecord, Gathered, ReadOptions
 from monitor.intake.producer_files.exchanges import Exchange, add_exchange
@@ -97,7 +97,12 @@ def _around(event: Event, options: ReadOptions) -> tuple[Exchange, datetime]:
         name: each[0] if isinstance(each, list) and each else each
         for name, each in _object(said.get("metadata")).items()
     }
-    names = (said.get("modelid", ""), service, endpoint if producer == "seldon" else "")
+    names = (
+        said.get(SENDER_MODEL, ""),
+        said.get("modelid", ""),
+        service,
+        endpoint if producer == "seldon" else "",
+    )
     joins = {"ce_source": event.source, "inferenceservicename": service,
              "namespace": said.get("namespace", ""), "endpoint": endpoint}  # fmt: skip
     variant = {"variant": endpoint} if endpoint and producer == "kserve" else {}
@@ -122,7 +127,7 @@ def _around(event: Event, options: ReadOptions) -> tuple[Exchange, datetime]:
 
 def _azure(event: Event) -> Exchange:
     said = event.extensions
-    names = [said.get(name, "") for name in ("model-name", "endpoint", "deployment")]
+    names = [said.get(name, "") for name in (SENDER_MODEL, "model-name", "endpoint", "deployment")]
     return Exchange(
         request_id=event.id,
         event_time=None,

@@ -28,6 +28,8 @@ TYPES: Mapping[str, tuple[str, str]] = {
 }
 """By event type: whose it is, and which half."""
 PLACES = ("namespace", "inferenceservicename", "component", "endpoint")
+SENDER_MODEL = "inferwatchmodel"
+"""An extension put in when the sender named the model beside the event."""
 MOST_KEY = 400
 
 
