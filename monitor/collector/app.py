@@ -68,8 +68,10 @@ def create_app(
     metrics = OtlpMetrics(edge, store.engine) if store.engine else None
     wait = timedelta(seconds=settings.exchange_seconds)
     pause = timedelta(seconds=settings.trace_seconds)
-    otlp = OtlpDesk(edge, store.engine, clock, pause) if store.engine else None
-    events = EventDesk(edge, store.engine, clock, wait) if store.engine else None
+    otlp = events = None
+    if store.engine and assembler is not None:
+        otlp = OtlpDesk(edge, store.engine, clock, pause, assembler.touch)
+        events = EventDesk(edge, store.engine, clock, wait, assembler.touch)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import chain
@@ -24,6 +25,7 @@ from monitor.store.intake_parts import finish_groups, take_due, waiting_projects
 
 LOGGER = logging.getLogger("inferwatch.collector")
 IDLE_SECONDS = 0.5
+BUSY_SECONDS, ROUND_SECONDS = 60.0, 5.0
 
 
 class Assembler:
@@ -37,6 +39,7 @@ class Assembler:
         kinds: Sequence[Assembling] = ASSEMBLING,
     ) -> None:
         self._engine, self._store, self._clock, self._kinds = engine, store, clock, kinds
+        self._touched: dict[int, float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="assembler", daemon=True)
 
@@ -51,11 +54,25 @@ class Assembler:
         if self._thread.is_alive():
             self._thread.join()
 
+    def touch(self, project_id: int) -> None:
+        """Say that parts of a project came in just now: it is looked at every half second."""
+        self._touched[project_id] = time.monotonic()
+
     def run_once(self) -> int:
         """Put together what is due in all projects; how many groups."""
         with transaction(self._engine, None, Role.INGEST) as connection:
-            projects = waiting_projects(connection)
+            return self._assemble_all(waiting_projects(connection))
+
+    def _assemble_all(self, projects: Sequence[int]) -> int:
         return sum(self._assemble(number, kind) for number in projects for kind in self._kinds)
+
+    def _busy(self) -> list[int]:
+        """Projects whose parts came into this process lately."""
+        now = time.monotonic()
+        for number, at in list(self._touched.items()):
+            if now - at > BUSY_SECONDS:
+                self._touched.pop(number, None)
+        return list(self._touched)
 
     def _assemble(self, project_id: int, kind: Assembling) -> int:
         now = self._clock()
@@ -69,9 +86,13 @@ class Assembler:
         return len(taken.groups)
 
     def _run(self) -> None:
+        rounded = -ROUND_SECONDS
         while not self._stop.is_set():
+            # All projects only now and then: an idle one would cost two transactions each time.
+            everybody = time.monotonic() - rounded >= ROUND_SECONDS
+            rounded = time.monotonic() if everybody else rounded
             try:
-                done = self.run_once()
+                done = self.run_once() if everybody else self._assemble_all(self._busy())
             except (DatabaseUnavailable, DatabaseNotReady) as error:
                 LOGGER.warning("parts wait reason=%s", error)
                 done = 0

@@ -49,9 +49,15 @@ class EventDesk:
     """Reads events and keeps them as parts; most of their senders never try again."""
 
     def __init__(
-        self, edge: Edge, engine: Engine, clock: Callable[[], datetime], wait: timedelta
+        self,
+        edge: Edge,
+        engine: Engine,
+        clock: Callable[[], datetime],
+        wait: timedelta,
+        touch: Callable[[int], None],
     ) -> None:
         self._edge, self._engine, self._clock, self._wait = edge, engine, clock, wait
+        self._touch = touch
         self._gate = Gate(MOST_WAITING)
         self._writer = PartWriter(self._keep)
 
@@ -78,6 +84,7 @@ class EventDesk:
             ]
             if parts:
                 await self._writer.keep(principal.project_id, parts)
+                self._touch(principal.project_id)
         return msgspec.json.encode({"kept": len(parts), "ignored": len(events) - len(parts)})
 
     def _keep(self, project_id: int, parts: Sequence[RequestPart]) -> int:

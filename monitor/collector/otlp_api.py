@@ -50,9 +50,15 @@ class OtlpDesk:
     """Reads bodies in threads of their own and keeps spans as parts of their traces."""
 
     def __init__(
-        self, edge: Edge, engine: Engine, clock: Callable[[], datetime], wait: timedelta
+        self,
+        edge: Edge,
+        engine: Engine,
+        clock: Callable[[], datetime],
+        wait: timedelta,
+        touch: Callable[[int], None],
     ) -> None:
         self._edge, self._engine, self._clock, self._wait = edge, engine, clock, wait
+        self._touch = touch
         self._pool = ThreadPoolExecutor(2, "otlp")
         self._gate = Gate(MOST_WAITING)
         self._writer = PartWriter(self._keep)
@@ -70,6 +76,7 @@ class OtlpDesk:
             parts, refused = await self._run(*work)
             if parts:
                 await self._writer.keep(principal.project_id, parts)
+                self._touch(principal.project_id)
         answer = ExportTraceServiceResponse()
         if refused:
             answer.partial_success.rejected_spans = sum(refused.values())
@@ -83,6 +90,7 @@ class OtlpDesk:
             parts, refused = await self._run(self._logs, principal, body, is_json, model)
             if parts:
                 await self._writer.keep(principal.project_id, parts)
+                self._touch(principal.project_id)
         answer = ExportLogsServiceResponse()
         if refused:
             answer.partial_success.rejected_log_records = sum(refused.values())
