@@ -11,6 +11,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from monitor.contract_base import MAX_NAME_LENGTH, Frozen
+from monitor.contract_embedding import RECORD_PARTS, Embedding
 from monitor.fields import standard_field
 
 RESERVED_NAMES = frozenset(
@@ -20,7 +21,6 @@ RESERVED_NAMES = frozenset(
         "violations",
     }
 )
-RECORD_PARTS = ("inputs", "outputs", "fields", "attributes")
 
 
 class ColumnType(StrEnum):
@@ -80,6 +80,7 @@ class Column(Frozen):
     importance: float = Field(default=1.0, gt=0, le=1000, allow_inf_nan=False)
     field: str | None = None
     taken_from: str | None = Field(default=None, max_length=MAX_NAME_LENGTH * 2)
+    embedding: Embedding | None = None
     description: str | None = None
 
     @field_validator("field")
@@ -139,4 +140,16 @@ class Column(Frozen):
             raise ValueError(f"size is for vector and ranked_list columns, not {self.type}")
         if self.keep_text and self.type is not ColumnType.TEXT:
             raise ValueError("keep_text is for text columns")
+        return self
+
+    @model_validator(mode="after")
+    def _embedding_fits(self) -> Self:
+        if self.embedding is None:
+            return self
+        if self.type is not ColumnType.VECTOR:
+            raise ValueError(f"embedding is for vector columns, not {self.type}")
+        if self.taken_from is not None or self.field is not None:
+            raise ValueError("a column has one of embedding, field and taken_from")
+        if self.embedding.share < 1 and not self.nullable:
+            raise ValueError("with embedding.share below 1 the column says nullable: true")
         return self

@@ -7,6 +7,7 @@ process lists). Unset means the default written here.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from monitor.errors import ConfigurationError, Problem
 
 PREFIX = "INFERWATCH_"
+_PLACE = re.compile(r"([a-z0-9][a-z0-9_-]*)=([A-Za-z_][\w.]*:[A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Settings:
     max_waiting_bodies: int
     exchange_seconds: int
     trace_seconds: int
+    text_models: Mapping[str, str]
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -63,6 +66,7 @@ class Settings:
             intake_threads=reader.number("INTAKE_THREADS", 2, 1, 64),
             max_waiting_bodies=reader.number("MAX_WAITING_BODIES", 64, 1, 10_000),
             trace_seconds=reader.number("TRACE_SECONDS", 10, 0, 3_600),
+            text_models=reader.places("TEXT_MODELS"),
             exchange_seconds=reader.number("EXCHANGE_SECONDS", 300, 1, 86_400),
         )
         reader.finish()
@@ -108,6 +112,18 @@ class _Reader:
             self._problems.append(Problem(PREFIX + name, f"{raw[:40]!r} is not {wanted}"))
             return default
         return int(raw)
+
+    def places(self, name: str) -> dict[str, str]:
+        """`NAME=package.module:function`, several apart by commas."""
+        found = {}
+        for part in filter(None, (self.plain(PREFIX + name) or "").split(",")):
+            match = _PLACE.fullmatch(part.strip())
+            if match is None:
+                wanted = "NAME=package.module:function, several apart by commas"
+                self._problems.append(Problem(PREFIX + name, f"{part[:80]!r} is not {wanted}"))
+            else:
+                found[match[1]] = match[2]
+        return found
 
     def finish(self) -> None:
         if self._problems:

@@ -220,6 +220,8 @@ def _import_producers(
     from monitor.collector.dry_store import DryStore
     from monitor.collector.producer_import import Known, ProducerImporter
     from monitor.collector.producer_store import Sender
+    from monitor.collector.text_models import TextModels
+    from monitor.settings import Settings
     from monitor.store.open import open_store
 
     known = Known(_tags(asked).as_dict(), sampling_rate)
@@ -229,7 +231,8 @@ def _import_producers(
     store = open_store(settings_with_database())
     try:
         kept = DryStore(store) if asked.dry_run else store
-        importer = ProducerImporter(kept, sender, known, show=asked.dry_run)
+        models = TextModels(Settings.from_environment().text_models)
+        importer = ProducerImporter(kept, sender, known, show=asked.dry_run, text_models=models)
         done = []
         for form, files in found.formats():
             with _progress(form.name, quiet=asked.as_json) as progress:

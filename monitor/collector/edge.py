@@ -31,6 +31,7 @@ from monitor.collector.metrics import Metrics
 from monitor.collector.ports import Store
 from monitor.collector.producer_store import ProducerAnswer, ProducerStore, Sender
 from monitor.collector.schemas import MAX_LISTED_REJECTIONS
+from monitor.collector.text_models import TextModels
 from monitor.errors import RequestRefused, UnknownSubject
 from monitor.intake.base import IntakeContext, LabelFormat, RequestFormat
 from monitor.intake.legs import is_leg
@@ -66,7 +67,7 @@ class Edge:
         self._pool = ThreadPoolExecutor(settings.intake_threads, "intake")
         self._lookups = ThreadPoolExecutor(LOOKUP_THREADS, "lookup")
         self._groups = GroupWriter(store, self._pool)
-        self.producers = ProducerStore(store)
+        self.producers = ProducerStore(store, TextModels(settings.text_models))
         self.metrics.waiting.set_function(lambda: self._gate.inside)
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from monitor.collector.file_import import MAX_KEPT_REJECTIONS
 from monitor.collector.ports import Store
 from monitor.collector.producer_store import ProducerAnswer, ProducerStore, Sender
+from monitor.collector.text_models import TextModels
 from monitor.contract import ColumnType, Contract, Task
 from monitor.errors import RequestRefused
 from monitor.fields import FieldKind, standard_field
@@ -66,9 +67,17 @@ class Known:
 class ProducerImporter:
     """Stores pieces of files; `show` remembers the first records as they would be stored."""
 
-    def __init__(self, store: Store, sender: Sender, known: Known, *, show: bool = False) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sender: Sender,
+        known: Known,
+        *,
+        show: bool = False,
+        text_models: TextModels | None = None,
+    ) -> None:
         self._store, self._sender, self._known, self._show = store, sender, known, show
-        self._producers = ProducerStore(store)
+        self._producers = ProducerStore(store, text_models)
 
     def run(
         self,
@@ -102,6 +111,7 @@ class ProducerImporter:
         self._note_models(records, done)
         read = Read(tuple(records), rejections=tuple(piece.rejections))
         answer = self._producers.keep(self._sender, read)
+        done.notes.update(answer.notes)
         self._count(answer, piece.file, done, len(piece.rejections), piece.record_places)
         if labels:
             answer = self._producers.keep(self._sender, Read(labels=tuple(labels)))

@@ -12,6 +12,7 @@ from typing import Any
 
 from monitor.collector.intake import Limits, intake_context, parse_current, store_one
 from monitor.collector.ports import Store
+from monitor.collector.text_models import TextModels
 from monitor.intake.base import IntakeContext
 from monitor.intake.json_labels import NDJSON_LABELS
 from monitor.intake.json_requests import NDJSON_REQUESTS
@@ -80,8 +81,9 @@ class Sender:
 class ProducerStore:
     """Places records by the names of their models and stores them model by model."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, text_models: TextModels | None = None) -> None:
         self._store = store
+        self._text_models = text_models or TextModels()
 
     def keep(self, sender: Sender, read: Read) -> ProducerAnswer:
         """Store what was read; returns after the commits. Doing it again gives duplicates."""
@@ -123,10 +125,13 @@ class ProducerStore:
         placed: Sequence[tuple[int, ProducerRecord]],
         answer: ProducerAnswer,
     ) -> None:
-        tags, resolved = self._tags(sender, model, [record for _, record in placed])
+        records = [record for _, record in placed]
+        tags, resolved = self._tags(sender, model, records)
+        vectors, not_embedded = self._text_models.vectors(model.contract, records)
+        answer.notes += not_embedded
         told = [
-            to_request(record, model.contract, found)
-            for (_, record), found in zip(placed, tags, strict=True)
+            to_request(record, model.contract, found, made)
+            for record, found, made in zip(records, tags, vectors, strict=True)
         ]
         context = self._context(sender, model, leg)
         body = _lines(told)

@@ -2,11 +2,12 @@
 
 A column is filled from the first of these that says something:
 
-1. its `taken_from`, a place in the record: `inputs.NAME`, `outputs.NAME`, `fields.NAME` or
+1. its embedding of a text, where the collector computes one;
+2. its `taken_from`, a place in the record: `inputs.NAME`, `outputs.NAME`, `fields.NAME` or
    `attributes.NAME`, deeper by further dots (`outputs.probabilities.1`);
-2. its `field`, or its own name where that is a standard field, in the column's unit;
-3. an input, output or attribute of its own name;
-4. for features, an unnamed input by its position, where the payload has as many values as the
+3. its `field`, or its own name where that is a standard field, in the column's unit;
+4. an input, output or attribute of its own name;
+5. for features, an unnamed input by its position, where the payload has as many values as the
    contract has features (or features that are no standard field); for the prediction or the
    score, an output that is the only one.
 
@@ -33,9 +34,15 @@ _OUTPUT_ROLES = frozenset({ColumnRole.PREDICTION, ColumnRole.SCORE})
 
 
 def to_request(
-    record: ProducerRecord, contract: Contract, tags: Mapping[str, str] | None = None
+    record: ProducerRecord,
+    contract: Contract,
+    tags: Mapping[str, str] | None = None,
+    vectors: Mapping[str, Sequence[float]] | None = None,
 ) -> dict[str, Any]:
-    """The record as a producer of our own format would send it; absent values are left out."""
+    """The record as a producer of our own format would send it; absent values are left out.
+
+    `vectors`: embeddings of its texts, by the columns that take them.
+    """
     told: dict[str, Any] = {
         "request_id": record.request_id,
         "event_time": None if record.event_time is None else record.event_time.isoformat(),
@@ -53,7 +60,9 @@ def to_request(
     features = _positions(record.inputs, contract)
     only_output = _only_output(record.outputs, contract)
     for column in contract.columns:
-        value = _value(record, column, taken)
+        value = (vectors or {}).get(column.name, _ABSENT)
+        if value is _ABSENT:
+            value = _value(record, column, taken)
         if value is _ABSENT and column.name in features:
             value = record.inputs[features[column.name]]
             taken.add(features[column.name])
@@ -61,6 +70,8 @@ def to_request(
             value = next(iter(record.outputs.values()))
         if value is not _ABSENT:
             told[column.name] = typed_cell(value, column) if isinstance(value, TextCell) else value
+        if column.embedding is not None and column.embedding.of.startswith("inputs."):
+            _at(record, column.embedding.of, taken)
     for name, value in record.inputs.items():
         if name not in taken and name not in told:
             told[name] = typed_cell(value, None) if isinstance(value, TextCell) else value
@@ -81,6 +92,14 @@ def _value(record: ProducerRecord, column: Column, taken: set[str]) -> Any:
                 taken.add(column.name)
             return part[column.name]
     return _ABSENT
+
+
+def text_at(record: ProducerRecord, place: str) -> str | None:
+    """The text of a standard field or at a place of a record; None where there is none."""
+    value = record.fields.get(place, _ABSENT)
+    if value is _ABSENT and "." in place:
+        value = _at(record, place, set())
+    return value if isinstance(value, str) and value.strip() else None
 
 
 def field_of(column: Column) -> StandardField | None:

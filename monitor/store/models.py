@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.engine import Connection
 
 from monitor.contract import Contract
+from monitor.contract_embedding import embedding_changes
 from monitor.deployment import Tags
 from monitor.errors import ConfigurationError, Problem, UnknownSubject
 from monitor.layout import Layout, extend
@@ -48,8 +49,11 @@ def apply_contract(
     held = Layout.from_json(newest.layout) if newest is not None else None
     layout = extend(held, wanted)
     # Compared as contracts: a key that a newer program knows and nobody wrote changes nothing.
-    same = newest is not None and Contract.model_validate(newest.body) == wanted
-    if same and layout == held:
+    in_force = Contract.model_validate(newest.body) if newest is not None else None
+    if in_force is not None:
+        _refuse_other_embeddings(in_force, wanted)
+    same = in_force == wanted
+    if newest is not None and same and layout == held:
         return int(newest.version)
     version = 1 if newest is None else int(newest.version) + 1
     connection.execute(
@@ -65,6 +69,15 @@ def apply_contract(
     )
     make_view(connection, project_id, model_id, wanted, layout)
     return version
+
+
+def _refuse_other_embeddings(in_force: Contract, wanted: Contract) -> None:
+    before, after = (
+        {column.name: column.embedding for column in each.columns} for each in (in_force, wanted)
+    )
+    problems = embedding_changes(before, after)
+    if problems:
+        raise ConfigurationError("contract", [Problem(wanted.model, text) for text in problems])
 
 
 def model_context(

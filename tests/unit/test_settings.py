@@ -51,6 +51,14 @@ def test_a_secret_may_stand_in_a_file(tmp_path: Path) -> None:
     assert settings.database_url == "postgresql://a:b@c/d"
 
 
+def test_text_models_are_names_of_functions() -> None:
+    told = {"INFERWATCH_TEXT_MODELS": "mine=our.models:embed, other=a.b.c:d"}
+    settings = Settings.from_environment(told)
+    assert settings.text_models == {"mine": "our.models:embed", "other": "a.b.c:d"}
+    with pytest.raises(ConfigurationError, match=r"'os\.system' is not NAME=package\.module:fun"):
+        Settings.from_environment({"INFERWATCH_TEXT_MODELS": "os.system"})
+
+
 def test_an_empty_value_is_no_value() -> None:
     settings = Settings.from_environment({"DATABASE_URL": "  ", "INFERWATCH_HOST": ""})
     assert settings.database_url is None
