@@ -21,7 +21,7 @@ from monitor.intake.assembling_registry import ASSEMBLING
 from monitor.intake.parts import Assembling
 from monitor.intake.producer_record import Read
 from monitor.store.engine import Role, transaction
-from monitor.store.intake_parts import finish_groups, take_due, waiting_projects
+from monitor.store.intake_parts import finish_parts, take_due, waiting_projects
 
 LOGGER = logging.getLogger("inferwatch.collector")
 IDLE_SECONDS = 0.5
@@ -82,7 +82,7 @@ class Assembler:
                 return 0
             read = merged([kind.assemble(parts, now) for parts in taken.groups.values()])
             self._store.keep(Sender(project_id, now), read)
-            finish_groups(connection, project_id, kind.kind, taken.groups)
+            finish_parts(connection, project_id, taken)
         return len(taken.groups)
 
     def _run(self) -> None:

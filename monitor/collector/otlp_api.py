@@ -33,16 +33,17 @@ from monitor.intake.otlp.dialects.registry import dialect_of, says_something
 from monitor.intake.otlp.logs import log_key, read_logs
 from monitor.intake.otlp.metrics import UnreadableOtlp
 from monitor.intake.otlp.resource import SENDER_MODEL
-from monitor.intake.otlp.trace import Trace
-from monitor.intake.otlp.traces import KIND
+from monitor.intake.otlp.trace import Dialect, Trace
+from monitor.intake.otlp.traces import KIND, PIECES_WAIT, is_step
 from monitor.intake.otlp.wire import Parsed, Span, pack, parse_logs, parse_traces
 from monitor.intake.parts import RequestPart
+from monitor.records import Rejection, RejectionReason
 from monitor.store.engine import Role, transaction
 from monitor.store.intake_parts import add_parts
 from monitor.store.projects import Principal, Scope
 
 MOST_WAITING = 256
-MOST_TOLD = 1_000
+MOST_TOLD, MOST_KEPT = 1_000, 1_000
 _BEARER = Depends(HTTPBearer(auto_error=False, description="An API key of one project."))
 
 
@@ -113,28 +114,40 @@ class OtlpDesk:
     ) -> tuple[list[RequestPart], Counter[str]]:
         parsed = _parsed(parse_traces, body, is_json)
         refused = Counter(parsed.refused)
-        parts, now = [], self._clock()
-        for span in parsed.spans:
+        unknown: list[Rejection] = []
+        parts, now, trace = [], self._clock(), Trace.of(parsed.spans)
+        for place, span in enumerate(parsed.spans):
             if not says_something(span):
                 continue
             named = _with_sender(span, model)
-            unknown = self._unknown_model(principal, named)
-            if unknown is not None:
-                refused[unknown] += 1
+            dialect = None if is_step(span, trace) else dialect_of(span)
+            found = dialect and self._unknown_model(principal, place, named, dialect)
+            if found:
+                unknown.append(found)
                 continue
-            parts.append(self._part(span.trace_id, f"span:{span.span_id}", pack(named), now))
+            wait = self._wait if dialect else max(self._wait, PIECES_WAIT)
+            name = f"span:{span.span_id}"
+            parts.append(RequestPart(KIND, span.trace_id, name, pack(named), now, now + wait))
+        self._keep_unknown(principal, unknown, now)
+        refused.update(each.message for each in unknown)
         return parts, refused
 
-    def _unknown_model(self, principal: Principal, span: Span) -> str | None:
+    def _unknown_model(
+        self, principal: Principal, place: int, span: Span, dialect: Dialect
+    ) -> Rejection | None:
         """Why no model of the project can take a request; None where one can."""
-        dialect = dialect_of(span)
-        if dialect is None:
+        record = dialect.read(span, Trace({span.span_id: span}))
+        if self._edge.store.model_known_as(principal.project_id, record.models) is not None:
             return None
-        names = dialect.read(span, Trace({span.span_id: span})).models
-        if self._edge.store.model_known_as(principal.project_id, names) is not None:
-            return None
-        told = ", ".join(repr(name[:80]) for name in names[:4]) or "no name"
-        return f"no model is known as {told}; add a name to also_known_as of its contract"
+        told = ", ".join(repr(name[:80]) for name in record.models[:4]) or "no name"
+        message = f"no model is known as {told}; add a name to also_known_as of its contract"
+        return Rejection(place, RejectionReason.UNKNOWN_MODEL, message, record.request_id)
+
+    def _keep_unknown(self, principal: Principal, found: list[Rejection], now: datetime) -> None:
+        """Most exporters never look at a partial success, so it is kept here too."""
+        if found:
+            kept = tuple(found[:MOST_KEPT])
+            self._edge.store.keep_unplaced(principal.project_id, "requests", now, kept)
 
     def _logs(
         self, principal: Principal, body: bytes, is_json: bool, model: str | None
@@ -149,12 +162,11 @@ class OtlpDesk:
             sender = Sender(principal.project_id, now, model, anytime=anytime)
             kept = self._edge.producers.keep(sender, found.read())
             refused.update(each.message for each in kept.rejections)
+        due = now + max(self._wait, PIECES_WAIT)
         return [
-            self._part(each.trace_id, log_key(each), pack(each), now) for each in found.content
+            RequestPart(KIND, each.trace_id, log_key(each), pack(each), now, due)
+            for each in found.content
         ], refused
-
-    def _part(self, group: str, name: str, body: bytes, now: datetime) -> RequestPart:
-        return RequestPart(KIND, group, name, body, now, now + self._wait)
 
     def _keep(self, project_id: int, parts: Any) -> int:
         with transaction(self._engine, project_id, Role.INGEST) as connection:

@@ -7,7 +7,7 @@ so that a part sent again is not taken for a new one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,21 +59,20 @@ _ADD = sa.text(
 def take_due(
     connection: Connection, project_id: int, kind: str, complete_at: int | None, now: datetime
 ) -> TakenParts:
-    """Groups with a part that is due, or with `complete_at` parts, that nobody else has taken."""
+    """Groups with a part that is due, or with `complete_at` parts, that nobody else has taken.
+
+    At most MOST_PARTS parts: a group that this would cut waits for the next round, unless it is
+    the only one.
+    """
     row = intake_part.c
     open_parts = sa.and_(row.project_id == project_id, row.kind == kind, row.done.is_(False))
-    due = sa.func.min(row.due_at) <= now
-    if complete_at is not None:
-        due = sa.or_(due, sa.func.count() >= complete_at)
-    wanted = (
-        sa.select(row.group_key)
-        .where(open_parts)
-        .group_by(row.group_key)
-        .having(due)
-        .limit(MOST_GROUPS)
-    )
+    if complete_at is None:  # by the index of what is due: most open parts are not
+        wanted = sa.select(row.group_key).distinct().where(open_parts, row.due_at <= now)
+    else:
+        ready = sa.or_(sa.func.min(row.due_at) <= now, sa.func.count() >= complete_at)
+        wanted = sa.select(row.group_key).where(open_parts).group_by(row.group_key).having(ready)
     # Two statements: as one, a planner with old statistics compares every part with every group.
-    keys = list(connection.scalars(wanted))
+    keys = list(connection.scalars(wanted.limit(MOST_GROUPS)))
     if not keys:
         return TakenParts(kind, {})
     found = connection.execute(
@@ -90,20 +89,31 @@ def take_due(
             each.due_at,
         )  # fmt: skip
         groups.setdefault(each.group_key, []).append(part)
+    if len(groups) > 1 and sum(map(len, groups.values())) >= MOST_PARTS:
+        groups.popitem()
     return TakenParts(kind, groups)
 
 
-def finish_groups(
-    connection: Connection, project_id: int, kind: str, group_keys: Iterable[str]
-) -> None:
-    """Empty the parts of groups that were stored; the marks stay until they are forgotten."""
-    row = intake_part.c
-    keys = list(group_keys)
-    connection.execute(
-        sa.update(intake_part)
-        .where(row.project_id == project_id, row.kind == kind, row.group_key.in_(keys))
-        .values(done=True, body=b"")
-    )
+def finish_parts(connection: Connection, project_id: int, taken: TakenParts) -> None:
+    """Empty the parts that were taken and stored; the marks stay until they are forgotten.
+
+    A part of the same group that arrived in between was not read: it stays open.
+    """
+    parts = [part for group in taken.groups.values() for part in group]
+    values = {"project": project_id, "kind": taken.kind,
+              "groups": [part.group_key for part in parts],
+              "parts": [part.part_key for part in parts]}  # fmt: skip
+    connection.execute(_FINISH, values)
+
+
+_FINISH = sa.text(
+    """
+    update intake_part set done = true, body = ''
+    from unnest(cast(:groups as text[]), cast(:parts as text[])) as taken (group_key, part_key)
+    where intake_part.project_id = :project and intake_part.kind = :kind
+        and intake_part.group_key = taken.group_key and intake_part.part_key = taken.part_key
+    """
+)
 
 
 def forget_parts(connection: Connection, before: datetime) -> int:

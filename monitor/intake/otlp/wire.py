@@ -24,7 +24,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from monitor.intake.otlp.metrics import UnreadableOtlp
 
 MOST_NESTING = 40
-MOST_ATTRIBUTES, MOST_VALUES, MOST_EVENTS = 256, 1_024, 256
+MOST_ATTRIBUTES, MOST_VALUES, MOST_EVENTS, MOST_NAME = 2_048, 65_536, 256, 300
 TRACE_BYTES, SPAN_BYTES = 16, 8
 ERROR = 2
 SERVER, CLIENT = 2, 3
@@ -76,6 +76,10 @@ class LogRecord(msgspec.Struct, frozen=True, array_like=True):
     scope: str
 
 
+class TooLarge(ValueError):
+    """Attributes beyond what is read; what carries them is refused, never cut."""
+
+
 @dataclass
 class Parsed:
     """What a body held; `refused` counts what can't be placed, by its reason."""
@@ -94,10 +98,14 @@ def parse_traces(body: bytes, *, is_json: bool) -> Parsed:
     message = _message(body, ExportTraceServiceRequest, "traces", is_json=is_json)
     found = Parsed()
     for group in message.resource_spans:
-        resource = attributes_of(group.resource.attributes)
+        resource = _Resource(group.resource.attributes)
         for scoped in group.scope_spans:
             for span in scoped.spans:
-                made = _span(span, resource, scoped.scope.name, found)
+                try:
+                    made = _span(span, resource.read(), scoped.scope.name, found)
+                except TooLarge as error:
+                    found.refuse(f"a span {error}")
+                    continue
                 if made is not None:
                     found.spans.append(made)
     return found
@@ -108,20 +116,38 @@ def parse_logs(body: bytes, *, is_json: bool) -> Parsed:
     message = _message(body, ExportLogsServiceRequest, "logs", is_json=is_json)
     found = Parsed()
     for group in message.resource_logs:
-        resource = attributes_of(group.resource.attributes)
+        resource = _Resource(group.resource.attributes)
         for scoped in group.scope_logs:
             for each in scoped.log_records:
-                said = attributes_of(each.attributes)
-                found.logs.append(
-                    LogRecord(
-                        each.trace_id.hex(), each.span_id.hex(),
-                        # Instrumentations of language models leave the time of an event at 0.
-                        each.time_unix_nano or each.observed_time_unix_nano,
-                        each.event_name or str(said.get("event.name", "")),
-                        plain(each.body), said, resource, scoped.scope.name,
-                    )
-                )  # fmt: skip
+                try:
+                    found.logs.append(_log(each, resource.read(), scoped.scope.name))
+                except TooLarge as error:
+                    found.refuse(f"a log record {error}")
     return found
+
+
+class _Resource:
+    """Attributes of a resource, read once for all that it sent."""
+
+    def __init__(self, entries: Iterable[Any]) -> None:
+        self._entries = entries
+        self._said: dict[str, Any] | None = None
+
+    def read(self) -> dict[str, Any]:
+        if self._said is None:
+            self._said = attributes_of(self._entries)
+        return self._said
+
+
+def _log(record: Any, resource: dict[str, Any], scope: str) -> LogRecord:
+    said = attributes_of(record.attributes)
+    return LogRecord(
+        record.trace_id.hex(), record.span_id.hex(),
+        # Instrumentations of language models leave the time of an event at 0.
+        record.time_unix_nano or record.observed_time_unix_nano,
+        record.event_name or str(said.get("event.name", "")),
+        plain(record.body), said, resource, scope,
+    )  # fmt: skip
 
 
 def _message(body: bytes, kind: type[Any], what: str, *, is_json: bool) -> Any:
@@ -185,28 +211,45 @@ def _span(span: Any, resource: dict[str, Any], scope: str, found: Parsed) -> Spa
 
 
 def attributes_of(entries: Iterable[Any]) -> dict[str, Any]:
-    """Attributes by name; at most MOST_ATTRIBUTES of them."""
+    """Attributes by name; raises TooLarge where there are more than MOST_ATTRIBUTES."""
     found: dict[str, Any] = {}
     for entry in entries:
         if len(found) >= MOST_ATTRIBUTES:
-            break
-        found[entry.key[:300]] = plain(entry.value)
+            raise TooLarge(f"has more than {MOST_ATTRIBUTES} attributes")
+        found[_name(entry.key)] = plain(entry.value)
     return found
 
 
+def _name(name: str) -> str:
+    if len(name) > MOST_NAME:
+        raise TooLarge(f"has an attribute whose name is longer than {MOST_NAME} characters")
+    return name
+
+
 def plain(value: Any, depth: int = MOST_NESTING) -> Any:
-    """An AnyValue as None, bool, int, float, text, list or dict; bytes as base64 text."""
+    """An AnyValue as None, bool, int, float, text, list or dict; bytes as base64 text.
+
+    Raises TooLarge where a value is nested deeper than `depth` or holds more than MOST_VALUES.
+    """
     kind = value.WhichOneof("value")
-    if kind is None or depth == 0:
+    if kind is None:
         return None
+    if depth == 0:
+        raise TooLarge(f"has a value nested deeper than {MOST_NESTING}")
     held = getattr(value, kind)
     if kind == "array_value":
-        return [plain(each, depth - 1) for each in held.values[:MOST_VALUES]]
+        return [plain(each, depth - 1) for each in _few(held.values)]
     if kind == "kvlist_value":
-        return {each.key[:300]: plain(each.value, depth - 1) for each in held.values[:MOST_VALUES]}
+        return {_name(each.key): plain(each.value, depth - 1) for each in _few(held.values)}
     if kind == "bytes_value":
         return base64.b64encode(held).decode("ascii")
     return held
+
+
+def _few(values: Any) -> Any:
+    if len(values) > MOST_VALUES:
+        raise TooLarge(f"has a value of more than {MOST_VALUES} values")
+    return values
 
 
 def unpacked(bodies: Iterable[bytes]) -> Iterator[Span | LogRecord]:

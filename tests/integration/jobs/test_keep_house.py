@@ -25,7 +25,7 @@ from monitor.profiles.part import PartKind
 from monitor.scheduler import Worker, guarded
 from monitor.store import partitions
 from monitor.store.engine import Role, transaction
-from monitor.store.intake_parts import add_parts, finish_groups
+from monitor.store.intake_parts import TakenParts, add_parts, finish_parts
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from monitor.windows import Grain
@@ -150,7 +150,7 @@ def test_labels_that_waited_too_long_and_marks_of_parts_are_given_up(
     ]
     with transaction(engine, 1, Role.INGEST) as connection:
         assert add_parts(connection, 1, parts) == 2
-        finish_groups(connection, 1, "pair", ["finished"])
+        finish_parts(connection, 1, TakenParts("pair", {"finished": parts[:1]}))
     with transaction(engine, 1, Role.WORKER) as connection:
         assert forget_marks_of_parts(connection, START + DAY) == 0
         assert forget_marks_of_parts(connection, START + DAY + HOUR) == 1

@@ -42,6 +42,8 @@ CONTENT_EVENTS = frozenset(
         "gen_ai.client.inference.operation.details",
     }
 )
+_ASKED = frozenset({"gen_ai.user.message", "gen_ai.system.message"})
+_TOLD = frozenset({"gen_ai.choice"})
 
 
 class GenAi:
@@ -121,24 +123,31 @@ def _times(span: Span) -> dict[str, Any]:
 
 
 def _content(said: Mapping[str, Any], logs: list[LogRecord]) -> dict[str, Any]:
-    """Texts of prompt and answer, from the span or from its events."""
+    """Texts of prompt and answer; where span and events both carry them, from the span alone."""
     sources: list[Mapping[str, Any]] = [said]
     for log in logs:
         sources += [log.attributes, log.body] if isinstance(log.body, Mapping) else [log.attributes]
-    asked = [_texts(each.get("gen_ai.input.messages")) for each in sources]
-    told = [_texts(each.get("gen_ai.output.messages")) for each in sources]
-    for log in logs:
-        if isinstance(log.body, Mapping):
-            if log.event_name == "gen_ai.choice":
-                told.append(_texts([log.body.get("message", {})]))
-            elif log.event_name in ("gen_ai.user.message", "gen_ai.system.message"):
-                asked.append(_texts([log.body]))
     found = {}
-    for field, parts in (("prompt_text", asked), ("output_text", told)):
-        text = "\n".join(part for part in parts if part)
+    for field, name, events in (
+        ("prompt_text", "gen_ai.input.messages", _ASKED),
+        ("output_text", "gen_ai.output.messages", _TOLD),
+    ):
+        whole = (_texts(each.get(name)) for each in sources)
+        text = next((each for each in whole if each), "") or _event_texts(logs, events)
         if text:
             found[field] = text
     return found
+
+
+def _event_texts(logs: list[LogRecord], events: frozenset[str]) -> str:
+    """Texts of events that carry a message each, in the order of their times."""
+    bodies = [
+        log.body
+        for log in sorted(logs, key=lambda each: each.at)
+        if log.event_name in events and isinstance(log.body, Mapping)
+    ]
+    texts = (_texts([body.get("message", body)]) for body in bodies)
+    return "\n".join(text for text in texts if text)
 
 
 def _texts(messages: Any) -> str:

@@ -126,6 +126,54 @@ def test_content_comes_from_the_span_or_from_its_events_of_either_generation() -
     assert (record.fields["prompt_text"], record.fields["output_text"]) == ("hi", "hello")
 
 
+def test_a_text_that_span_and_event_both_carry_is_read_once() -> None:
+    asked = [{"role": "user", "parts": [{"type": "text", "content": "hello"}]}]
+    told = [{"role": "assistant", "parts": [{"type": "text", "content": "hi"}]}]
+    said = {"gen_ai.input.messages": asked, "gen_ai.output.messages": told}
+    written = {name: json.dumps(value) for name, value in said.items()}
+    event = LogRecord(
+        TRACE, f"{1:016x}", START, "gen_ai.client.inference.operation.details", None, said, {}, ""
+    )
+    (record,) = records(span("chat m", 1, 9, {**CHAT, **written}), event)
+    assert (record.fields["prompt_text"], record.fields["output_text"]) == ("hello", "hi")
+
+
+def test_spans_of_a_framework_and_of_its_client_are_one_call() -> None:
+    framework = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+    (record,) = records(
+        span("chat", 1, 100, framework),
+        span("chat m", 2, 90, {**CHAT, "gen_ai.usage.input_tokens": 120}, parent=1),
+        span("chat m", 3, 80, {**CHAT, "gen_ai.usage.output_tokens": 30}, parent=2,
+             ml_driver_version="550.90"),
+        span("llm_request", 4, 70, {"gen_ai.latency.time_in_queue": 0.02}, parent=3),
+        span("fetch", 5, 20, {"ml.stage": "fetch"}, parent=3),
+    )  # fmt: skip
+    assert (record.request_id, record.fields["latency"]) == ("chatcmpl-1", 100.0)
+    assert (record.fields["prompt_tokens"], record.fields["output_tokens"]) == (120, 30)
+    assert (record.fields["queue_time"], record.fields["stage.fetch"]) == (20.0, 20.0)
+    assert dict(record.resource_tags) == {"driver_version": "550.90"}
+
+
+def test_calls_of_other_ids_under_a_call_stay_calls_of_their_own() -> None:
+    ids = [record.request_id for record in records(
+        span("chat", 1, 100, CHAT),
+        span("chat", 2, 40, {**CHAT, "gen_ai.response.id": "chatcmpl-2"}, parent=1),
+        span("chat", 3, 40, {**CHAT, "gen_ai.response.id": "chatcmpl-3"}, parent=1),
+    )]  # fmt: skip
+    assert ids == ["chatcmpl-1", "chatcmpl-2", "chatcmpl-3"]
+
+
+def test_a_first_chunk_of_a_framework_is_not_mixed_with_that_of_its_client() -> None:
+    first = {"gen_ai.response.time_to_first_chunk": 0.05}
+    (record,) = records(
+        span("chat", 1, 100, {**CHAT, **first}),
+        span("chat", 2, 90, {**CHAT, "gen_ai.response.time_to_first_chunk": 0.04,
+                             "gen_ai.usage.output_tokens": 6}, parent=1),
+    )  # fmt: skip
+    assert (record.fields["first_token_time"], record.fields["first_token_from"]) == (50, "client")
+    assert "inter_token_time" not in record.fields
+
+
 def test_triton_s_three_spans_are_one_request_with_its_times() -> None:
     def stamp(name: str, ms: float) -> SpanEvent:
         return SpanEvent(name, START + int(ms * MS), {})

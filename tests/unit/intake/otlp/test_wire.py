@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from monitor.intake.otlp.metrics import UnreadableOtlp
-from monitor.intake.otlp.wire import pack, parse_logs, parse_traces, unpacked
+from monitor.intake.otlp.wire import (
+    MOST_ATTRIBUTES,
+    MOST_NAME,
+    MOST_VALUES,
+    pack,
+    parse_logs,
+    parse_traces,
+    unpacked,
+)
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 START, END = 1_795_960_335_000_000_000, 1_795_960_335_250_000_000
@@ -76,6 +84,42 @@ def test_a_span_that_can_not_be_placed_is_counted_with_its_reason() -> None:
     assert found.refused == {"a span has no trace id of 16 bytes and span id of 8 bytes": 1}
     found = parse_traces(json.dumps(body(endTimeUnixNano="1")).encode(), is_json=True)
     assert found.refused == {"a span has no start, or ends before it starts": 1}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "why"),
+    [
+        ([{"key": str(n), "value": {"intValue": n}} for n in range(MOST_ATTRIBUTES + 1)],
+         f"has more than {MOST_ATTRIBUTES} attributes"),
+        ([{"key": "k" * (MOST_NAME + 1), "value": {"intValue": 1}}],
+         f"has an attribute whose name is longer than {MOST_NAME} characters"),
+        ([{"key": "x", "value": {"arrayValue": {"values": [{"intValue": 1}] * (MOST_VALUES + 1)}}}],
+         f"has a value of more than {MOST_VALUES} values"),
+    ],
+    ids=["attributes", "name", "values"],
+)  # fmt: skip
+def test_what_is_too_large_is_refused_with_its_reason_and_never_cut(
+    attributes: list[Any], why: str
+) -> None:
+    told = body(attributes=attributes)
+    good = body()["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    told["resourceSpans"][0]["scopeSpans"][0]["spans"].append(good)
+    found = parse_traces(json.dumps(told).encode(), is_json=True)
+    assert (found.refused, len(found.spans)) == ({f"a span {why}": 1}, 1)
+    told = body()
+    told["resourceSpans"][0]["resource"]["attributes"] = attributes
+    found = parse_traces(json.dumps(told).encode(), is_json=True)
+    assert (found.refused, found.spans) == ({f"a span {why}": 1}, [])
+    record = {"timeUnixNano": str(START), "attributes": attributes}
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    assert parse_logs(json.dumps(logs).encode(), is_json=True).refused == {f"a log record {why}": 1}
+
+
+def test_all_values_of_a_large_vector_are_read() -> None:
+    values = [{"doubleValue": n / 2} for n in range(4_096)]
+    told = body(attributes=[{"key": "v", "value": {"arrayValue": {"values": values}}}])
+    (span,) = parse_traces(json.dumps(told).encode(), is_json=True).spans
+    assert span.attributes["v"] == [n / 2 for n in range(4_096)]
 
 
 def test_trap_17_a_log_whose_time_is_0_was_observed_at_a_time() -> None:
