@@ -7,18 +7,25 @@ import json
 import time
 from typing import Any
 
+import httpx
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from sqlalchemy.engine import Engine
 
 from monitor.collector.app import create_app
+from monitor.contract import Contract
 from monitor.errors import DatabaseUnavailable
 from monitor.settings import Settings
-from monitor.store.engine import make_engine
+from monitor.store import projects
+from monitor.store.engine import Role, make_engine, transaction
 from monitor.store.intake_store import IntakeStore
+from tests.factories import apply, contract_body, rows_of
 from tests.integration.collector.conftest import World, settings_of
+from tests.integration.collector.serving import serving
+from tests.text_model import SIZE, hashed
 from tests.unit.intake.factories import NOW
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -154,3 +161,37 @@ def test_an_evaluation_is_stored_as_a_label_and_needs_its_scope(world: World) ->
     assert (answer.status_code, answer.json()) == (200, {})
     labels = world.rows("select request_id from label where model_id = :model")
     assert [row.request_id for row in labels] == ["r-1"]
+
+
+def test_the_collector_embeds_texts_after_it_has_answered(
+    engine: Engine, project_id: int, database_url: str
+) -> None:
+    body = contract_body(model="chat", label=None)
+    body["columns"] = [
+        {"name": "meaning", "type": "vector", "size": SIZE, "nullable": True,
+         "embedding": {"of": "prompt_text", "model": "mine"}},
+    ]  # fmt: skip
+    apply(engine, project_id, Contract.model_validate(body))
+    with transaction(engine, None, Role.OWNER) as connection:
+        key = projects.create_key(connection, project_id, "otel", ("ingest",), by="test")
+    settings = settings_of(trace_seconds=0, text_models={"mine": "tests.text_model:hashed"})
+    store = IntakeStore(database_url, make_engine(database_url))
+    text = "where is my parcel"
+    message = json.dumps([{"role": "user", "parts": [{"type": "text", "content": text}]}])
+    said = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "chat",
+            "gen_ai.input.messages": message}  # fmt: skip
+    made = {
+        "traceId": TRACE, "spanId": "00000000000000aa", "name": "chat chat", "kind": 3,
+        "startTimeUnixNano": str(START), "endTimeUnixNano": str(START + 1_000_000),
+        "attributes": [{"key": k, "value": {"stringValue": v}} for k, v in said.items()],
+    }  # fmt: skip
+    with serving(create_app(settings, store, clock=lambda: NOW)) as url:
+        answer = httpx.post(f"{url}/v1/traces", json=traces(made),
+                            headers={"Authorization": f"Bearer {key}"})  # fmt: skip
+        assert (answer.status_code, answer.json()) == (200, {})
+        end = time.monotonic() + 20
+        query = "select numbers from request_log"
+        while not (rows := rows_of(engine, None, query)) and time.monotonic() < end:
+            time.sleep(0.05)
+    ((vector,),) = rows
+    assert vector == hashed([text])[0].tolist()
