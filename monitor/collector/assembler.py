@@ -15,11 +15,13 @@ from itertools import chain
 
 from sqlalchemy.engine import Engine
 
+from monitor.collector.logs import describe
 from monitor.collector.producer_store import ProducerStore, Sender
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
 from monitor.intake.assembling_registry import ASSEMBLING
-from monitor.intake.parts import Assembling
+from monitor.intake.parts import Assembling, RequestPart
 from monitor.intake.producer_record import Read
+from monitor.records import Rejection, RejectionReason
 from monitor.store.engine import Role, transaction
 from monitor.store.intake_parts import finish_parts, take_due, waiting_projects
 
@@ -80,7 +82,7 @@ class Assembler:
             taken = take_due(connection, project_id, kind.kind, kind.complete_at, now)
             if not taken.groups:
                 return 0
-            read = merged([kind.assemble(parts, now) for parts in taken.groups.values()])
+            read = merged([_assembled(kind, parts, now) for parts in taken.groups.values()])
             self._store.keep(Sender(project_id, now), read)
             finish_parts(connection, project_id, taken)
         return len(taken.groups)
@@ -96,8 +98,21 @@ class Assembler:
             except (DatabaseUnavailable, DatabaseNotReady) as error:
                 LOGGER.warning("parts wait reason=%s", error)
                 done = 0
+            except Exception as error:  # noqa: BLE001 -- parts stay, and are tried again
+                LOGGER.error("parts wait error=%s", describe(error))
+                done = 0
             if not done:
                 self._stop.wait(IDLE_SECONDS)
+
+
+def _assembled(kind: Assembling, parts: Sequence[RequestPart], now: datetime) -> Read:
+    """The records of one group; one that can't be read is rejected and never costs the others."""
+    try:
+        return kind.assemble(parts, now)
+    except Exception as error:  # noqa: BLE001 -- one group must not stop all groups of all projects
+        LOGGER.error("unreadable kind=%s error=%s", kind.kind, describe(error))
+        message = f"pieces of kind {kind.kind} can't be put together: {type(error).__name__}"
+        return Read(rejections=(Rejection(0, RejectionReason.UNREADABLE, message),))
 
 
 def merged(reads: Sequence[Read]) -> Read:

@@ -7,6 +7,7 @@ evaluations as events of a span. All other records are ignored.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,9 +41,13 @@ class LogsRead:
 def read_logs(logs: Sequence[LogRecord]) -> LogsRead:
     """Sort the records of a body."""
     found = LogsRead()
+    rows = Counter(str(log.body["request_id"]) for log in logs if _is_bento(log))
+    row: Counter[str] = Counter()
     for log in logs:
         if _is_bento(log):
-            _add_bento(log, found)
+            call = str(log.body["request_id"])
+            _add_bento(log, f"/{row[call]}" if rows[call] > 1 else "", found)
+            row[call] += 1
         elif log.event_name in EVALUATION:
             _add_evaluation(log, found)
         elif log.event_name in CONTENT_EVENTS and log.trace_id and log.span_id:
@@ -63,8 +68,11 @@ def _is_bento(log: LogRecord) -> bool:
     )
 
 
-def _add_bento(log: LogRecord, found: LogsRead) -> None:
-    """BentoML's monitor: ids in decimal, roles in a schema that only some records carry."""
+def _add_bento(log: LogRecord, row: str, found: LogsRead) -> None:
+    """BentoML's monitor: ids in decimal, roles in a schema that only some records carry.
+
+    A call that logs several rows sends a record each, all with the call's id: `ID/0`, `ID/1`, ….
+    """
     body: Mapping[str, Any] = log.body
     about = body.get("bento_meta")
     about = about if isinstance(about, Mapping) else {}
@@ -72,6 +80,7 @@ def _add_bento(log: LogRecord, found: LogsRead) -> None:
     if name is None:
         found.ignored += 1
         return
+    name += row
     service = str(log.resource.get("service.name", ""))
     models = model_names(
         log.resource.get(SENDER_MODEL), about.get("bento_name"), about.get("monitor_name"),

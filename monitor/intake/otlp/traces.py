@@ -79,7 +79,8 @@ def _merge_servers(
     deepest_first = sorted(asked, key=lambda name: -sum(1 for _ in trace.ancestors(asked[name][0])))
     for name in deepest_first:
         outer = above[name]
-        if outer is None:
+        # Parents may go round in a circle: one of its spans stays the outer one.
+        if outer is None or _outermost(outer, inner) == name:
             continue
         kinds = asked[name][1].name, asked[outer][1].name
         if kinds[0] == "engine" and kinds[1] != "engine":
@@ -93,6 +94,12 @@ def _merge_servers(
             continue
         inner[name] = outer
     return inner
+
+
+def _outermost(name: str, inner: Mapping[str, str]) -> str:
+    while name in inner:
+        name = inner[name]
+    return name
 
 
 def _above(span: Span, asked: Mapping[str, Any], trace: Trace) -> str | None:
@@ -149,9 +156,8 @@ def _stages(
         stage = _stage_name(span)
         if span.span_id in asked or stage is None:
             continue
-        owner = _above(span, asked, trace)
-        while owner is not None and owner in inner:
-            owner = inner[owner]
+        above = _above(span, asked, trace)
+        owner = None if above is None else _outermost(above, inner)
         if owner is None and len(outer) == 1:
             owner = outer[0]
         if owner is not None:

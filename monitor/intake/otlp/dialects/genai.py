@@ -56,7 +56,7 @@ class GenAi:
         operation = span.attributes.get("gen_ai.operation.name")
         if operation is None:
             return not _MODEL_S.isdisjoint(span.attributes)
-        return operation in INFERENCE
+        return isinstance(operation, str) and operation in INFERENCE
 
     def is_part(self, span: Span) -> bool:
         """Tools and retrievals under a request of the caller's own."""
@@ -155,7 +155,7 @@ def _texts(messages: Any) -> str:
     if isinstance(messages, str):
         try:
             messages = json.loads(messages)
-        except ValueError:
+        except (ValueError, RecursionError):
             return ""
     found = []
     for message in messages if isinstance(messages, list) else ():

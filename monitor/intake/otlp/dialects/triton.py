@@ -2,10 +2,15 @@
 
 Times stand in events of the spans. Steps of an ensemble are model spans under a model span and
 become its stages. Reference: Triton 24.10, trace mode opentelemetry, level TIMESTAMPS.
+
+Spans of Triton carry no status. A request that a full queue refused lacks REQUEST_END; one that its
+backend failed looks like an answered one; one that timed out in the queue looks like an answer from
+the response cache. Seen with 2.51.0.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from monitor.fields import STAGE
@@ -56,14 +61,12 @@ class Triton:
         for step in steps:
             name = f"{STAGE}{str(step.attributes[MODEL])[:80]}"
             fields[name] = fields.get(name, 0.0) + step.milliseconds
-        # An answer from the response cache stamps nothing of its own: it was never computed.
-        cached = not steps and "INFER_RESPONSE_COMPLETE" in times and "COMPUTE_START" not in times
+        stamped = {*times, *(event.name for event in (around.events if around else ()))}
         version, name = span.attributes.get("triton.model_version"), span.attributes[MODEL]
         told = span.attributes.get("triton.request_id")
-        return base_record(
+        made = base_record(
             span,
             (name,),
-            outcome=RequestOutcome.CACHED if cached else None,
             fields=fields,
             attributes={"triton.request_id": told} if isinstance(told, str) and told else {},
             request_tags={
@@ -72,6 +75,20 @@ class Triton:
                 "runtime": "triton",
             },
         )
+        outcome, why = _outcome(stamped, has_steps=bool(steps))
+        if outcome is RequestOutcome.ANSWERED:
+            return made
+        return replace(made, outcome=outcome, outcome_reason=why)
+
+
+def _outcome(stamped: set[str], *, has_steps: bool) -> tuple[RequestOutcome, str]:
+    """How a request ended, by the stamps that its spans lack."""
+    if "REQUEST_START" in stamped and "REQUEST_END" not in stamped:
+        return RequestOutcome.FAILED, "Triton never ended the request: its queue was full"
+    computed = has_steps or "COMPUTE_START" in stamped
+    if "INFER_RESPONSE_COMPLETE" in stamped and not computed:
+        return RequestOutcome.CACHED, "no compute: from the response cache, or timed out in queue"
+    return RequestOutcome.ANSWERED, ""
 
 
 TRITON = Triton()

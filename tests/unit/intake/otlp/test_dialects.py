@@ -95,6 +95,20 @@ def test_a_client_and_the_engine_it_called_are_one_request() -> None:
     assert (record.fields["first_token_time"], record.fields["first_token_from"]) == (90, "client")
 
 
+def test_spans_that_are_each_other_s_parents_are_still_one_request() -> None:
+    (record,) = records(
+        span("chat m", 1, 250, CHAT, parent=2), span("chat m", 2, 200, CHAT, parent=1)
+    )
+    assert record.request_id == "chatcmpl-1"
+
+
+def test_odd_values_of_attributes_are_never_a_fault() -> None:
+    deep = "[" * 100_000
+    assert records(span("chat m", 1, 5, {"gen_ai.operation.name": ["chat"]})) == ()
+    (record,) = records(span("chat m", 1, 5, {**CHAT, "gen_ai.input.messages": deep}))
+    assert "prompt_text" not in record.fields
+
+
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
@@ -195,9 +209,37 @@ def test_triton_s_three_spans_are_one_request_with_its_times() -> None:
     )  # fmt: skip
     assert dict(record.request_tags) == {"model_version": "2", "runtime": "triton"}
     assert record.resource_tags["precision"] == "int8"
-    done = (stamp("QUEUE_START", 1), stamp("INFER_RESPONSE_COMPLETE", 2))
-    (cached,) = records(span("add", 2, 2, model, events=done))
-    assert cached.outcome is RequestOutcome.CACHED
+
+
+TRITON_STARTS, TRITON_ENDS = ("REQUEST_START", "QUEUE_START"), ("REQUEST_END",)
+TRITON_COMPUTE = ("COMPUTE_START", "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END")
+
+
+@pytest.mark.parametrize(
+    ("around", "own", "compute", "outcome"),
+    [
+        ("INFER_RESPONSE_COMPLETE", TRITON_ENDS, TRITON_COMPUTE, RequestOutcome.ANSWERED),
+        ("INFER_RESPONSE_COMPLETE", TRITON_ENDS, (), RequestOutcome.CACHED),
+        ("HTTP_RECV_END", (), (), RequestOutcome.FAILED),
+    ],
+    ids=["computed", "response cache", "refused by a full queue"],
+)
+def test_triton_s_spans_have_no_status_and_the_stamps_say_what_they_can(
+    around: str, own: tuple[str, ...], compute: tuple[str, ...], outcome: RequestOutcome
+) -> None:
+    def stamps(*names: str) -> tuple[SpanEvent, ...]:
+        return tuple(SpanEvent(name, START + place, {}) for place, name in enumerate(names))
+
+    pieces = [
+        span("InferRequest", 1, 90, scope="triton-server", events=stamps(around)),
+        span("add", 2, 80, {"triton.model_name": "add"}, parent=1,
+             events=stamps(*TRITON_STARTS, *own)),
+    ]  # fmt: skip
+    if compute:
+        pieces.append(span("compute", 3, 70, parent=2, events=stamps(*compute)))
+    (record,) = records(*pieces)
+    assert record.outcome is outcome
+    assert (record.outcome_reason is None) == (outcome is RequestOutcome.ANSWERED)
 
 
 def test_steps_of_an_ensemble_are_stages_of_its_request() -> None:
@@ -268,6 +310,17 @@ def test_trap_13_ids_of_bentoml_are_decimal_in_the_body_and_hex_everywhere_else(
     assert [(label.request_id, label.value) for label in found.labels] == [
         ("a38afb685330014b", 3.0)
     ]
+
+
+def test_a_call_of_bentoml_that_logs_several_rows_is_several_requests() -> None:
+    def log(call: str, a: float) -> LogRecord:
+        body = {"a": a, "timestamp": 1_795_960_264.25, "request_id": call, "trace_id": "1",
+                "bento_meta": {"schema": {"a": {"role": "feature"}}}}  # fmt: skip
+        return LogRecord("", "", START, "", body, {}, {}, "")
+
+    found = read_logs([log("16", 1.0), log("17", 2.0), log("16", 3.0)])
+    told = {record.request_id.lstrip("0"): record.inputs["a"] for record in found.records}
+    assert told == {"10/0": 1.0, "11": 2.0, "10/1": 3.0}
 
 
 def test_an_evaluation_is_a_label_of_its_name() -> None:
