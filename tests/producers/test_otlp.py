@@ -22,6 +22,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.collector.app import create_app
 from monitor.contract import Contract
+from monitor.records import RequestOutcome
 from monitor.store import projects
 from monitor.store.engine import Role, make_engine, transaction
 from monitor.store.intake_store import IntakeStore
@@ -30,7 +31,7 @@ from tests.integration.collector.conftest import settings_of
 from tests.integration.collector.serving import serving
 from tests.producers.running import PROGRAMS, free_port, python_library_folder, running
 from tests.producers.test_openai_bodies import llama
-from tests.producers.venvs import KEPT, producer_python
+from tests.producers.venvs import KEPT, producer_python, producer_venv, weekly
 
 __all__ = ["llama"]
 
@@ -104,6 +105,15 @@ def test_the_python_sdk_sends_requests_with_their_stages(collected: Collected) -
     assert [row.age for row in found] == [40, 41, 42]
     assert all(row.retrieval >= 10 and row.latency >= row.retrieval for row in found)
     assert collected.tags() == {"model_version": "7", "precision": "int8", "region": "eu-1"}
+
+
+def test_trap_14_the_sdk_for_python_sends_numbers_as_text_in_json(collected: Collected) -> None:
+    environment = collected.environment(OTEL_EXPORTER_OTLP_PROTOCOL="http/json")
+    program = [producer_python("otel_json"), str(PROGRAMS / "otel_spans.py"), "2", "served"]
+    subprocess.run(program, env=environment, check=True, timeout=60)
+    found = collected.requests(2)
+    assert [(row.request_id, row.age) for row in found] == [("sdk-0", 40), ("sdk-1", 41)]
+    assert all(row.retrieval >= 10 for row in found)
 
 
 class Hesitant(BaseHTTPRequestHandler):
@@ -188,6 +198,47 @@ def test_the_official_instrumentation_of_the_openai_client(
     answered = [row for row in found if row.outcome == 1]
     assert {row.output_tokens for row in answered} == {6}
     assert all(row.prompt_tokens > 0 for row in answered)
+
+
+def test_trap_13_bentoml_sends_rows_whose_ids_its_caller_knows(
+    collected: Collected, tmp_path: Path
+) -> None:
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    command = [str(producer_venv("bentoml") / "bin/bentoml"), "serve",
+               "bentoml_otlp_service:Credit", "--host", "127.0.0.1", "--port", str(port),
+               "--working-dir", str(PROGRAMS)]  # fmt: skip
+    environment = collected.environment(
+        BENTOML_DO_NOT_TRACK="true", BENTOML_HOME=str(tmp_path / "home"), TZ="Asia/Tokyo",
+        OTEL_BLRP_SCHEDULE_DELAY="200",
+    )  # fmt: skip
+    before, called = datetime.now(UTC), []
+    with running(command, f"{address}/readyz", tmp_path / "log", environment):
+        for ages in ([41.0], [55.0, 56.0]):
+            answer = httpx.post(f"{address}/classify", json={"ages": ages}, timeout=20)
+            answer.raise_for_status()
+            called.append(answer.headers["x-bentoml-request-id"])
+        found = {row.request_id: row for row in collected.requests(3)}
+    assert set(found) == {called[0], f"{called[1]}/0", f"{called[1]}/1"}
+    rows = sorted((row.age, row.score) for row in found.values())
+    assert rows == [(41.0, 0.41), (55.0, 0.55), (56.0, 0.56)]
+    assert all(before <= row.event_time <= datetime.now(UTC) for row in found.values())
+    assert collected.tags() == {}, "`not available` is no version"
+
+
+@weekly
+def test_mlflow_sends_its_traces_by_otlp(collected: Collected) -> None:
+    # Without a protocol it asks for gRPC, which nobody sends here.
+    environment = collected.environment(OTEL_EXPORTER_OTLP_PROTOCOL="http/protobuf")
+    program = [producer_python("mlflow_3"), str(PROGRAMS / "mlflow_otlp.py")]
+    subprocess.run(program, env=environment, check=True, timeout=100)
+    failed, answered = sorted(collected.requests(2), key=lambda row: row.age)
+    assert (failed.outcome, answered.outcome) == (RequestOutcome.FAILED, RequestOutcome.ANSWERED)
+    assert "4711" not in failed.outcome_reason
+    assert (answered.age, answered.score) == (41, 0.41)
+    assert (answered.prompt_tokens, answered.output_tokens) == (5, 2)
+    assert 20 <= answered.retrieval <= answered.latency
+    assert collected.tags()["model_version"] == "3"
 
 
 def test_triton_tells_queue_and_compute_by_otlp(collected: Collected, tmp_path: Path) -> None:

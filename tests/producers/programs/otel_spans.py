@@ -1,15 +1,18 @@
 """Spans by the OpenTelemetry SDK. Arguments: how many, model; the rest by OTEL_ variables."""
 
+import importlib
+import os
 import sys
 import time
 
 from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+form = "json" if os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") == "http/json" else "proto"
+exporter = importlib.import_module(f"opentelemetry.exporter.otlp.{form}.http.trace_exporter")
 provider = TracerProvider()
-provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+provider.add_span_processor(BatchSpanProcessor(exporter.OTLPSpanExporter()))
 tracer = provider.get_tracer("app")
 for number in range(int(sys.argv[1])):
     with tracer.start_as_current_span("rank", kind=trace.SpanKind.SERVER) as span:
