@@ -19,7 +19,7 @@ def main() -> None:
     http, metrics = int(sys.argv[1]), int(sys.argv[2])
     config = TritonConfig(
         http_port=http,
-        grpc_port=metrics + 1,
+        allow_grpc=False,
         metrics_port=metrics,
         http_address="127.0.0.1",
         cache_config=["local,size=1048576"],

@@ -23,7 +23,7 @@ def main() -> None:
     http, metrics, collector = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     config = TritonConfig(
         http_port=http,
-        grpc_port=metrics + 1,
+        allow_grpc=False,
         metrics_port=metrics,
         http_address="127.0.0.1",
         trace_config=[
