@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from monitor.strictjson import StrictJsonError, loads
+from monitor.strictjson import MAX_PLAIN_DIGITS, StrictJsonError, loads, storable
 
 STRUCTURED, BATCHED = "application/cloudevents+json", "application/cloudevents-batch+json"
 PREFIX = "ce-"
@@ -100,7 +100,7 @@ def _structured(value: Any) -> Event:
     if not isinstance(value, Mapping):
         raise UnreadableEvent("a structured event is a JSON object")
     said = {
-        str(name).lower(): each if isinstance(each, str) else json.dumps(each)
+        str(name).lower(): each if isinstance(each, str) else _text(each)
         for name, each in value.items()
         if name not in ("data", "data_base64") and each is not None
     }
@@ -115,11 +115,22 @@ def _data(value: Mapping[str, Any]) -> bytes:
     if encoded is not None:
         try:
             return base64.b64decode(str(encoded), validate=True)
-        except binascii.Error:
+        except (binascii.Error, ValueError):  # ValueError: characters beyond ASCII
             raise UnreadableEvent("data_base64 is no base64") from None
     if data is None:
         return b""
-    return json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _text(data).encode("utf-8", "surrogatepass")
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_refuse)
+
+
+def _refuse(_: Any) -> Any:
+    """Of all that `loads` gives, only a HugeInteger can't be written again as it was."""
+    raise UnreadableEvent(
+        f"the event holds an integer of more than {MAX_PLAIN_DIGITS} digits; send it as a text"
+    )
 
 
 def _made(said: Mapping[str, str], content_type: str, data: bytes) -> Event:
@@ -130,6 +141,7 @@ def _made(said: Mapping[str, str], content_type: str, data: bytes) -> Event:
         if version not in VERSIONS:
             wrong.append(f"specversion is {' or '.join(VERSIONS)}, not {version[:20]!r}")
         raise UnreadableEvent(f"no CloudEvent that can be read: {'; '.join(wrong)}")
+    _bounded(said)
     return Event(
         id=said["id"], source=said["source"], type=said["type"], time=said.get("time"),
         content_type=content_type[:200], extensions=_extensions(said), data=data,
@@ -137,12 +149,20 @@ def _made(said: Mapping[str, str], content_type: str, data: bytes) -> Event:
 
 
 def _extensions(said: Mapping[str, str]) -> dict[str, str]:
-    more = {name: value for name, value in said.items() if name not in _CORE}
-    if len(more) > MOST_ATTRIBUTES or any(len(value) > MOST_LENGTH for value in more.values()):
+    return {name: value for name, value in said.items() if name not in _CORE}
+
+
+def _bounded(said: Mapping[str, str]) -> None:
+    """Refuse what can't be kept: the database would refuse it for all that share its commit."""
+    texts = [*said, *said.values()]
+    if len(said) > MOST_ATTRIBUTES or any(len(text) > MOST_LENGTH for text in texts):
         raise UnreadableEvent(
-            f"an event has at most {MOST_ATTRIBUTES} extensions of {MOST_LENGTH} characters"
+            f"an event has at most {MOST_ATTRIBUTES} attributes of {MOST_LENGTH} characters"
         )
-    return more
+    if not all(map(storable, texts)):
+        raise UnreadableEvent(
+            "an attribute of the event holds U+0000 or half of a surrogate pair; send plain text"
+        )
 
 
 def _json(body: bytes) -> Any:
@@ -167,6 +187,7 @@ def azure_event(headers: Mapping[str, str], body: bytes) -> Event:
     ]
     if wrong:
         raise UnreadableEvent(f"no entry of the Azure data collector: {'; '.join(wrong)}")
+    _bounded(said)
     return Event(
         id=said["x-request-id"], source="azureml", type=said["type"], time=said["time"],
         content_type="application/json", extensions=_extensions(said), data=body,
