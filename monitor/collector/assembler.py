@@ -23,10 +23,10 @@ from monitor.intake.parts import Assembling, RequestPart
 from monitor.intake.producer_record import Read
 from monitor.records import Rejection, RejectionReason
 from monitor.store.engine import Role, transaction
-from monitor.store.intake_parts import finish_parts, take_due, waiting_projects
+from monitor.store.intake_parts import MOST_GROUPS, finish_parts, take_due, waiting_projects
 
 LOGGER = logging.getLogger("inferwatch.collector")
-IDLE_SECONDS = 0.5
+PAUSE_SECONDS = 0.5
 BUSY_SECONDS, ROUND_SECONDS = 60.0, 5.0
 
 
@@ -101,8 +101,10 @@ class Assembler:
             except Exception as error:  # noqa: BLE001 -- parts stay, and are tried again
                 LOGGER.error("parts wait error=%s", describe(error))
                 done = 0
-            if not done:
-                self._stop.wait(IDLE_SECONDS)
+            # Few large rounds: many small ones would take the processor from those who wait for
+            # an answer.
+            if done < MOST_GROUPS:
+                self._stop.wait(PAUSE_SECONDS)
 
 
 def _assembled(kind: Assembling, parts: Sequence[RequestPart], now: datetime) -> Read:
