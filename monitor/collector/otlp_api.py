@@ -156,7 +156,7 @@ class OtlpDesk:
         found = read_logs([_with_sender(each, model) for each in parsed.logs])
         refused = Counter(parsed.refused)
         now = self._clock()
-        if found.records or found.labels:
+        if found.records or found.labels or found.rejections:
             self._edge.may_label(principal, found.labels)
             anytime = Scope.BACKFILL in principal.scopes
             sender = Sender(principal.project_id, now, model, anytime=anytime)

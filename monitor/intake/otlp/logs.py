@@ -1,7 +1,8 @@
 """OTLP log records into requests, labels and content of spans. Pure.
 
 BentoML's monitor sends a record a call; language models' instrumentations send content and
-evaluations as events of a span. All other records are ignored.
+evaluations as events of a span. All other records are ignored; one of these that lacks what it
+needs is rejected, as its sender meant it for a monitor.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from monitor.intake.otlp.wire import LogRecord, pack
 from monitor.intake.producer_files.bentoml import hex_id
 from monitor.intake.producer_files.versions import version_tags
 from monitor.intake.producer_record import ProducerLabel, ProducerRecord, Read
+from monitor.records import Rejection, RejectionReason
 
 EVALUATION = frozenset({"gen_ai.evaluation.result", "gen_ai.evaluation"})
 _BENTO_OWN = frozenset({"timestamp", "request_id", "trace_id", "bento_meta"})
@@ -31,11 +33,18 @@ class LogsRead:
     records: list[ProducerRecord] = field(default_factory=list)
     labels: list[ProducerLabel] = field(default_factory=list)
     content: list[LogRecord] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
     ignored: int = 0
 
     def read(self) -> Read:
-        """What can be stored at once."""
-        return Read(tuple(self.records), tuple(self.labels), ignored=self.ignored)
+        """What can be stored at once, and what never can."""
+        return Read(
+            tuple(self.records), tuple(self.labels), tuple(self.rejections), ignored=self.ignored
+        )
+
+    def reject(self, place: int, reason: RejectionReason, message: str) -> None:
+        """Note a record that was meant for a monitor and can't be used."""
+        self.rejections.append(Rejection(place, reason, message))
 
 
 def read_logs(logs: Sequence[LogRecord]) -> LogsRead:
@@ -43,15 +52,15 @@ def read_logs(logs: Sequence[LogRecord]) -> LogsRead:
     found = LogsRead()
     rows = Counter(str(log.body["request_id"]) for log in logs if _is_bento(log))
     row: Counter[str] = Counter()
-    for log in logs:
+    for place, log in enumerate(logs):
         if _is_bento(log):
             call = str(log.body["request_id"])
-            _add_bento(log, f"/{row[call]}" if rows[call] > 1 else "", found)
+            _add_bento(place, log, f"/{row[call]}" if rows[call] > 1 else "", found)
             row[call] += 1
         elif log.event_name in EVALUATION:
-            _add_evaluation(log, found)
-        elif log.event_name in CONTENT_EVENTS and log.trace_id and log.span_id:
-            found.content.append(log)
+            _add_evaluation(place, log, found)
+        elif log.event_name in CONTENT_EVENTS:
+            _add_content(place, log, found)
         else:
             found.ignored += 1
     return found
@@ -68,7 +77,15 @@ def _is_bento(log: LogRecord) -> bool:
     )
 
 
-def _add_bento(log: LogRecord, row: str, found: LogsRead) -> None:
+def _add_content(place: int, log: LogRecord, found: LogsRead) -> None:
+    if log.trace_id and log.span_id:
+        found.content.append(log)
+        return
+    message = f"a record {log.event_name!r} names no trace id and span id: its call is unknown"
+    found.reject(place, RejectionReason.MISSING_ID, message)
+
+
+def _add_bento(place: int, log: LogRecord, row: str, found: LogsRead) -> None:
     """BentoML's monitor: ids in decimal, roles in a schema that only some records carry.
 
     A call that logs several rows sends a record each, all with the call's id: `ID/0`, `ID/1`, ….
@@ -78,7 +95,8 @@ def _add_bento(log: LogRecord, row: str, found: LogsRead) -> None:
     about = about if isinstance(about, Mapping) else {}
     name = hex_id(str(body["request_id"]), 16)
     if name is None:
-        found.ignored += 1
+        message = "request_id of a BentoML record must be a decimal number of at most 40 digits"
+        found.reject(place, RejectionReason.BAD_ID, message)
         return
     name += row
     service = str(log.resource.get("service.name", ""))
@@ -120,14 +138,19 @@ def _roles(schema: Any) -> dict[str, str]:
     }
 
 
-def _add_evaluation(log: LogRecord, found: LogsRead) -> None:
+def _add_evaluation(place: int, log: LogRecord, found: LogsRead) -> None:
     """A judgement of an answer: a label of the evaluation's name."""
     said = {**(log.body if isinstance(log.body, Mapping) else {}), **log.attributes}
     value = said.get("gen_ai.evaluation.score.value", said.get("gen_ai.evaluation.score.label"))
     response = said.get("gen_ai.response.id")
     name = response if isinstance(response, str) else f"{log.trace_id}-{log.span_id}"
-    if value is None or name == "-":
-        found.ignored += 1
+    if value is None:
+        message = "an evaluation has neither gen_ai.evaluation.score.value nor score.label"
+        found.reject(place, RejectionReason.MISSING_LABEL, message)
+        return
+    if name == "-":
+        message = "an evaluation names no gen_ai.response.id and no span: its call is unknown"
+        found.reject(place, RejectionReason.MISSING_ID, message)
         return
     label = said.get("gen_ai.evaluation.name")
     models = model_names(

@@ -46,6 +46,12 @@ def parts_of(world: World, group: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(sa.text(PARTS), {"group": group})]
 
 
+def rejected(world: World) -> list[str]:
+    query = "select reason from rejection where project_id = :project"
+    with transaction(world.engine, world.project_id, Role.OWNER) as connection:
+        return list(connection.scalars(sa.text(query), {"project": world.project_id}))
+
+
 class Fragile:
     """Puts traces together, but for one that it stumbles over."""
 
@@ -74,12 +80,7 @@ def test_a_group_that_nothing_can_read_is_rejected_and_the_others_are_stored(
     store.close()
     assert stored(world, 1) == [("r-7", 1)]
     assert parts_of(world, "bad-trace") == [("span:1", True)]
-    with transaction(world.engine, world.project_id, Role.OWNER) as connection:
-        told = connection.execute(
-            sa.text("select reason, message from rejection where project_id = :project"),
-            {"project": world.project_id},
-        )
-        assert [row.reason for row in told] == ["unreadable"]
+    assert rejected(world) == ["unreadable"]
 
 
 def test_content_that_nothing_can_read_costs_its_text_and_nothing_else(world: World) -> None:
@@ -107,3 +108,17 @@ def test_an_odd_attribute_is_no_error_of_the_collector(world: World) -> None:
     assert (answer.status_code, answer.json()) == (200, {})
     assert stored(world, 1) == [("r-2", 1)]
     assert len(world.rows(STORED)) == 1
+
+
+def test_content_that_names_no_call_is_told_to_its_sender_and_kept_as_a_rejection(
+    world: World,
+) -> None:
+    record = {
+        "timeUnixNano": "1", "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": [{"key": "gen_ai.output.messages", "value": {"stringValue": "[]"}}],
+    }  # fmt: skip
+    body = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    told = post(world, "/v1/logs", body).json()["partialSuccess"]
+    assert told["rejectedLogRecords"] == "1"
+    assert "names no trace id and span id" in told["errorMessage"]
+    assert rejected(world) == ["missing_id"]

@@ -330,3 +330,23 @@ def test_an_evaluation_is_a_label_of_its_name() -> None:
     found = read_logs([LogRecord(TRACE, "1", START, event, None, said, {"service.name": "s"}, "")])
     (label,) = found.labels
     assert (label.request_id, label.label, label.value) == ("chatcmpl-1", "relevance", 0.8)
+
+
+def test_records_for_a_monitor_that_lack_what_they_need_are_rejected() -> None:
+    def log(event: str, said: dict[str, object], body: object = None) -> LogRecord:
+        return LogRecord("", "", START, event, body, said, {}, "")
+
+    bento = {"timestamp": 1.0, "request_id": "0x10", "trace_id": "1"}
+    found = read_logs(
+        [
+            log("somebody.elses", {}),
+            log("gen_ai.evaluation.result", {"gen_ai.response.id": "r"}),
+            log("gen_ai.evaluation.result", {"gen_ai.evaluation.score.value": 1.0}),
+            log("gen_ai.client.inference.operation.details", {"gen_ai.output.messages": "[]"}),
+            log("", {}, bento),
+        ]
+    )
+    assert (found.ignored, found.records, found.labels, found.content) == (1, [], [], [])
+    assert [(each.place, str(each.reason)) for each in found.read().rejections] == [
+        (1, "missing_label"), (2, "missing_id"), (3, "missing_id"), (4, "bad_id"),
+    ]  # fmt: skip
