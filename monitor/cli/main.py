@@ -25,7 +25,7 @@ MODULES = (
     *("incidents", "promise", "backtest"),
     *("measurements", "labels", "groups", "explain", "compare"),
     *("golden", "shadow", "review"),
-    *("workload", "costs", "language", "stages"),
+    *("workload", "costs", "language", "stages", "report"),
     *("scrape", "server"),
     *("deployments", "collect_env"),
     *("keys", "project", "explore"),
