@@ -1,6 +1,6 @@
 """A report as PDF by Typst: tagged, and after PDF/A-2a where the machine's fonts allow it.
 
-All text reaches Typst as data in a JSON file, never as markup.
+All text reaches Typst as data in JSON, never as markup.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from monitor.documents.writers import written
 from monitor.documents.writers.svg import svg_of
 
 ENDING, MEDIA_TYPE = "pdf", "application/pdf"
-STANDARDS = ["a-2a"]
 NARROW = 22
 """Characters that a column holds in one line; one with longer cells takes what room is left."""
 
@@ -24,20 +23,14 @@ NARROW = 22
 def write(document: Document) -> bytes:
     """The document; the same one gives the same bytes on one machine (fonts are its own)."""
     source = files("monitor.documents.writers").joinpath("report.typ").read_bytes()
-    given = {"main.typ": source, "report.json": json.dumps(_data(document)).encode()}
+    data = json.dumps(_data(document))
     at = int(document.cover.as_known_at.timestamp())
     try:
-        return _compiled(given, at, STANDARDS)
+        return typst.compile(source, format="pdf", timestamp=at, pdf_standards="a-2a",
+                             sys_inputs={"report": data})  # fmt: skip
     except typst.TypstError:
         # PDF/A forbids a character that no font of this machine can draw; the PDF shows a box.
-        return _compiled(given, at, [])
-
-
-def _compiled(given: dict[str, bytes], at: int, standards: list[str]) -> bytes:
-    made = typst.compile(given, format="pdf", timestamp=at, pdf_standards=standards)
-    if not isinstance(made, bytes):
-        raise AssertionError("one PDF is one file")
-    return made
+        return typst.compile(source, format="pdf", timestamp=at, sys_inputs={"report": data})
 
 
 def _data(document: Document) -> dict[str, Any]:
