@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Locator, Page
 
 from monitor.reports.actions import acknowledge
 from monitor.reports.alerts import finding
+from monitor.reports.models import deployments, model_facts
 from tests.acceptance.pages import (
     LOOKS,
     Watched,
+    axe_violations,
     background_is_dark,
     browser,
     clipped,
@@ -38,20 +40,27 @@ pytestmark = [pytest.mark.browser, needs_chromium]
 ADDRESSES = {
     "overview": ("overview", {}),
     "model": ("model", {"model": MODEL}),
+    "model-quality": ("model", {"model": MODEL, "section": "quality"}),
+    "model-drift": ("model", {"model": MODEL, "section": "drift"}),
+    "model-latency": ("model", {"model": MODEL, "section": "latency"}),
     "column": ("column", {"model": MODEL, "column": "distance"}),
     "odd-column": ("column", {"model": MODEL, "column": "price $ net $"}),
     # By rule and column: the number of an alert depends on the hour in which the rows are made.
     "alert": ("alert", {"alert": "deployment-contrast/distance"}),
     "incident": ("alert", {"alert": "drift-incident/distance"}),
-    "model-without-numbers": ("model", {"model": STALE_MODEL}),
+    "model-without-numbers": ("model", {"model": STALE_MODEL, "section": "quality"}),
 }
 WORDS = {
     "overview": ("1 page", "5 blind spots", "Reduce traffic", "System health"),
     "model": (
         "Traffic and outcomes",
-        "AUC by window",
+        "how did it end",
+        "Reduce traffic",
+    ),
+    "model-quality": ("AUC by window", "Calibration"),
+    "model-latency": ("Latency and other measures of serving", "p95"),
+    "model-drift": (
         "Drift of all columns",
-        "Calibration",
         "At most 1 false drift incident a month",
         "It does not hold for 2 of 9 columns",
         "Incident 2, led by distance",
@@ -71,16 +80,19 @@ WORDS = {
         "<img src=x onerror=alert(1)> **price** $x^2$",
         "New normal",
     ),
-    "model-without-numbers": ("Too few rows for quality", "Drift could not be measured"),
+    "model-without-numbers": ("Too few rows for quality", "Too few labels for calibration"),
 }
 CHARTS = {
     "overview": 0,
-    "model": 6,
+    "model": 1,
+    "model-quality": 3,
+    "model-drift": 1,
+    "model-latency": 1,
     "column": 4,
     "odd-column": 3,
     "alert": 1,
     "incident": 1,
-    "model-without-numbers": 1,
+    "model-without-numbers": 0,
 }
 
 
@@ -110,6 +122,8 @@ def test_a_page_looks_right(
         assert sticks_out(page) == 0
         assert clipped(page) == []
         assert background_is_dark(page) == (scheme == "dark")
+        if width == 1440 and path != "alert":
+            assert axe_violations(page) == []
     drawn = page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg")
     assert drawn.count() == CHARTS[name]
     assert page.locator("[data-testid=stException]").count() == 0
@@ -120,20 +134,19 @@ def test_a_page_looks_right(
 def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str, browser: Browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    visit(page, server, "model", model=MODEL)
+    visit(page, server, "model", model=MODEL, section="quality")
     grown(page, 1440)
     labels = page.evaluate(
         "[...document.querySelectorAll('[data-testid=stVegaLiteChart]')].map(each =>"
         " (each.getAttribute('aria-label') || '') + [...each.querySelectorAll('[aria-label]')]"
         ".map(inner => inner.getAttribute('aria-label')).join(' '))"
     )
-    assert len(labels) == 6
+    assert len(labels) == 3
     told = " ".join(labels)
-    assert "Requests a day by deployment" in told
     assert "AUC by window of the prediction" in told
     assert all(len(label) > 40 for label in labels)
     tables = page.get_by_text("The same as a table")
-    assert tables.count() == 6
+    assert tables.count() == 3
     context.close()
 
 
@@ -164,7 +177,11 @@ def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: str, browser: Browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo")
     page = context.new_page()
     visit(page, server, "model", model=MODEL, **{"from": "2026-01-05", "to": "2026-01-06"})
-    assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stMain]").inner_text()
+    assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stSidebar]").inner_text()
+    assert (
+        "2026-01-05 to 2026-01-06, zone Asia/Tokyo"
+        in page.locator("[data-testid=stMain]").inner_text()
+    )
     dates = page.locator("[data-testid=stDateInput]").first.inner_text()
     assert "2026" in dates
     assert "01" in dates
@@ -228,3 +245,71 @@ def test_the_first_page_has_an_address_with_its_name_too(server: str):
     with urllib.request.urlopen(f"{server}/overview?project=x%20y") as answer:
         assert answer.url == f"{server}/?project=x%20y"
         assert answer.status == 200
+
+
+def test_a_deep_link_restores_the_state_it_names(
+    server: str, database: SeededDatabase, browser: Browser
+):
+    """Days, deployment and section of an address stand in the widgets of a fresh browser."""
+    number = database.ask(deployments, database.ask(model_facts, MODEL).id)[-1].id
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    page = context.new_page()
+    named = {"model": MODEL, "deployment": str(number), "range": "7d", "section": "drift"}
+    visit(page, server, "model", **named)
+    beside = page.locator("[data-testid=stSidebar]")
+    assert "autumn*new" in chosen_in(beside, "Deployment")
+    assert pressed(page) == ["7 d", "Drift"]
+    assert words_missing(page, ["Only deployment autumn*new", "Drift of all columns"]) == []
+    page.get_by_role("link", name="Column", exact=True).click()
+    page.get_by_text("Distribution against the baseline").wait_for(timeout=30_000)
+    settled(page)
+    for part in (f"deployment={number}", "range=7d", f"model={MODEL}", f"project={PROJECT}"):
+        assert part in page.url
+    assert words_missing(page, ["Only deployment autumn*new"]) == []
+    context.close()
+
+
+def chosen_in(part: Locator, label: str) -> str:
+    """What a choice in the sidebar shows."""
+    return part.locator("[data-testid=stSelectbox]", has_text=label).inner_html()
+
+
+def pressed(page: Page) -> list[str]:
+    """The pressed buttons of all rows of choices, the sidebar's first."""
+    found = page.locator(
+        "[data-testid=stSidebar] [data-selected=true], [data-testid=stMain] [data-selected=true]"
+    )
+    return [text.strip() for text in found.all_inner_texts()]
+
+
+def test_the_choices_are_reached_and_changed_by_keyboard_alone(server: str, browser: Browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    page = context.new_page()
+    visit(page, server, "model", model=MODEL)
+    tab_to(page, "24 h")
+    page.keyboard.press("ArrowRight")
+    assert "7 d" in focused(page)
+    page.keyboard.press("Enter")
+    settled(page)
+    assert "range=7d" in page.url
+    tab_to(page, "Traffic")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert "section=quality" in page.url
+    assert words_missing(page, ["AUC by window"]) == []
+    context.close()
+
+
+def tab_to(page: Page, text: str) -> None:
+    """Press Tab until the focus is on the element with this text."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if focused(page).strip() == text:
+            return
+    pytest.fail(f"{text} can't be reached by Tab")
+
+
+def focused(page: Page) -> str:
+    """The text of the element that has the focus."""
+    return page.evaluate("document.activeElement.innerText || ''")
