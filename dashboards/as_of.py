@@ -18,7 +18,8 @@ def choose_known_by(frame: Frame) -> None:
     day = parse_day(parameter(AS_OF))
     if day is None:
         title = f"As known at the end of ({escape(frame.zone.key)})"
-        picked = st.date_input(title, None, key="as_of:none", format="YYYY-MM-DD", help=HELP)
+        with st.sidebar:
+            picked = st.date_input(title, None, key="as_of:none", format="YYYY-MM-DD", help=HELP)
         if isinstance(picked, date):
             st.query_params[AS_OF] = picked.isoformat()
             st.rerun()

@@ -33,7 +33,7 @@ def draw_calibration(frame: Frame, model: ModelFacts, window: Window) -> None:
     """Diagram and error over time, side by side on a wide screen."""
     if model.label is None or model.task not in ("binary", "multiclass"):
         return
-    st.subheader("Calibration")
+    st.header("Calibration")
     wanted = _chosen(frame, model, window)
     left, right = st.columns(2)
     with left:

@@ -18,14 +18,20 @@ WORST_LINKED = 8
 
 def draw_drift(frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]) -> None:
     """The heat map, what happened meanwhile, and links to the columns that moved most."""
-    st.subheader("Drift of all columns")
+    st.header("Drift of all columns")
     st.caption("A changed distribution is a reason to look, no verdict on quality.")
     left, right = st.columns(2)
     with right:
         baseline = _picked_baseline(frame, model)
     wanted = st.session_state.get("drift_choice")
     found = frame.ask(
-        drift_matrix, model.id, window, wanted, baseline.id if baseline else None, frame.known_by
+        drift_matrix,
+        model.id,
+        window,
+        wanted,
+        baseline.id if baseline else None,
+        frame.known_by,
+        frame.deployments,
     )
     if found.choice is None:
         kit.empty(

@@ -27,7 +27,7 @@ def draw_estimates(frame: Frame, model: ModelFacts, window: Window) -> None:
     """The chart, the sentence that belongs to it, and how far earlier estimates were off."""
     if model.label is None or model.task not in ("binary", "multiclass", "regression"):
         return
-    st.subheader("Estimated without labels")
+    st.header("Estimated without labels")
     wanted = st.session_state.get("estimate")
     found = frame.ask(estimate_report, model.id, window, Filter(), wanted)
     if found.method is None or found.newest is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboards import kit, words
+from dashboards import kit, sparkline, words
 from dashboards.frame import Frame, number_parameter, parameter
+from monitor.reports.alert_lines import AlertLine, alert_lines
 from monitor.reports.alerts import FIRING_STATES, OPEN_STATES, Finding, FindingFilter, findings
 
 ROWS_A_PAGE = 20
@@ -20,7 +21,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 def draw_list(frame: Frame, model: str | None = None, column: str | None = None) -> None:
     """Alerts of the project, or of a model or column, with the choice of states above."""
-    st.subheader("Alerts")
+    st.header("Alerts")
     wanted = parameter("alerts") or "Open"
     wanted = wanted if wanted in CHOICES else "Open"
     picked = st.segmented_control(
@@ -36,30 +37,46 @@ def draw_list(frame: Frame, model: str | None = None, column: str | None = None)
     if page.total == 0:
         _none(wanted)
         return
+    lines = frame.ask(alert_lines, tuple(found.id for found in page.rows))
     for found in page.rows:
-        draw_line(frame, found)
+        draw_line(frame, found, lines.get(found.id))
     if page.pages > 1:
         kit.pager(page, "alerts_page")
 
 
-def draw_line(frame: Frame, found: Finding) -> None:
+def draw_line(frame: Frame, found: Finding, line: AlertLine | None = None) -> None:
     """One alert: how bad, what, number against threshold, who and what is due."""
     with st.container(border=True):
         left, middle, value, right, link = st.columns(
-            [1.5, 3.2, 2, 1.6, 0.8], vertical_alignment="center"
+            [1.5, 3, 2.6, 1.6, 0.9], vertical_alignment="center"
         )
         with left, st.container(horizontal=True, gap="small"):
             draw_badges(frame, found)
         since = words.escape(words.moment(found.since, frame.zone))
         middle.markdown(
-            f"**{words.escape(found.sentence)}**  \n{words.code(found.model)} · since {since}"
+            f"**{words.escape(found.sentence)}**  \n{words.code(found.model)} · since {since}",
+            help=words.in_utc(found.since, frame.zone),
         )
-        value.markdown(value_text(found))
+        with value, st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(value_text(found), width=150)
+            if line is not None and any(value is not None for value in line.values):
+                sparkline.draw_line(line.values, line.bounds, _line_told(frame, line))
         right.markdown(
             f"**{words.escape(words.response(found.response))}**  \nOwner {words.code(found.owner)}"
         )
         with link:
             frame.link("alert", "Open", alert=str(found.id))
+
+
+def _line_told(frame: Frame, line: AlertLine) -> str:
+    """The small chart in words."""
+    known = [value for value in line.values if value is not None]
+    bounds = [f"{bound:g}" for bound in line.bounds if bound is not None]
+    threshold = f", threshold {' and '.join(bounds)}" if bounds else ""
+    return (
+        f"{words.plural(len(known), 'window')} up to {words.moment(line.until, frame.zone)}, from"
+        f" {words.number(known[0])} to {words.number(known[-1])}{threshold}"
+    )
 
 
 def draw_badges(frame: Frame, found: Finding) -> None:

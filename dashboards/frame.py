@@ -6,9 +6,9 @@ with a sentence that says what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
@@ -21,9 +21,8 @@ from dashboards.words import escape
 from monitor.errors import InferwatchError
 from monitor.reports.database import ProjectName
 from monitor.reports.measurements import Filter
-from monitor.reports.time_range import days_of, last_days, parse_day, window_of_days, zone_of
+from monitor.reports.time_range import parse_day, window_of_days, zone_of
 from monitor.settings import Settings
-from monitor.windows import Window
 
 Answer = TypeVar("Answer")
 REMEMBERED = "project_of_this_session"
@@ -40,22 +39,33 @@ class Frame:
     zone: ZoneInfo
     now: datetime
     known_by: datetime | None = None
+    deployment: int | None = None
+
+    @property
+    def deployments(self) -> tuple[int, ...]:
+        """The deployment that the page is narrowed to, nothing for all of them."""
+        return () if self.deployment is None else (self.deployment,)
 
     def ask(self, report: Callable[..., Answer], *arguments: object) -> Answer:
         """A report's answer; an error of ours ends the page with its words.
 
-        Where the page is shown as known on a day, so is every filter of measurements.
+        Where the page is shown as known on a day or for one deployment, so is every filter of
+        measurements that names none itself.
         """
-        asked = [self._as_known(argument) for argument in arguments]
+        asked = [self._narrowed(argument) for argument in arguments]
         try:
             return data.ask(self.database_url, self.project.id, report, *asked)
         except InferwatchError as error:
             kit.failed("This can't be shown", str(error))
             st.stop()
 
-    def _as_known(self, argument: object) -> object:
-        if isinstance(argument, Filter) and self.known_by is not None:
-            return replace(argument, known_by=self.known_by)
+    def _narrowed(self, argument: object) -> object:
+        if not isinstance(argument, Filter):
+            return argument
+        if self.known_by is not None:
+            argument = replace(argument, known_by=self.known_by)
+        if not argument.deployment_ids:
+            argument = replace(argument, deployment_ids=self.deployments)
         return argument
 
     def do(self, action: Callable[..., None], *arguments: object) -> str | None:
@@ -68,9 +78,12 @@ class Frame:
         return None
 
     def link(self, url_path: str, label: str, *, icon: str | None = None, **query: str) -> None:
-        """A link to another page of the same project; the label is text from outside."""
+        """A link to another page of the same project, with the days and deployment shown here.
+
+        The label is text from outside.
+        """
         page = page_of(url_path)
-        parameters = {"project": self.project.name, **query}
+        parameters = {"project": self.project.name, **_kept(query), **query}
         st.page_link(
             page.path, label=escape(label), icon=icon or page.icon, query_params=parameters
         )
@@ -91,7 +104,8 @@ def begin(title: str) -> Frame:
         st.stop()
     project = _chosen(known)
     _heading(title, known, project)
-    return Frame(address, project, known, zone, datetime.now(UTC), _known_by(zone))
+    now, deployment = datetime.now(UTC), number_parameter("deployment")
+    return Frame(address, project, known, zone, now, _known_by(zone), deployment)
 
 
 def _known_by(zone: ZoneInfo) -> datetime | None:
@@ -99,16 +113,17 @@ def _known_by(zone: ZoneInfo) -> datetime | None:
     return window_of_days(day, day, zone).end if day is not None else None
 
 
-def chosen_range(frame: Frame, newest: datetime | None, key: str) -> Window:
-    """Days from the address, or the 30 newest with data; the widget writes them back."""
-    end = min(newest, frame.now) if newest is not None else frame.now
-    first, last = _days_of_address() or days_of(last_days(end, frame.zone), frame.zone)
-    title = f"Days ({escape(frame.zone.key)})"
-    picked = st.date_input(title, (first, last), key=f"{key}:{first}:{last}", format="YYYY-MM-DD")
-    if isinstance(picked, tuple) and len(picked) == 2 and picked != (first, last):
-        st.query_params["from"], st.query_params["to"] = (day.isoformat() for day in picked)
-        first, last = picked
-    return window_of_days(first, last, frame.zone)
+def _kept(query: Mapping[str, str]) -> dict[str, str]:
+    """Parameters of this address that hold on the next page too.
+
+    A deployment is one of a model: on the way to another model it means nothing.
+    """
+    model = parameter("model")
+    names = ["zone", "range", "from", "to", AS_OF]
+    if model is not None and query.get("model", model) == model:
+        names += ["model", "deployment"]
+    found = ((name, parameter(name)) for name in names)
+    return {name: value for name, value in found if value is not None}
 
 
 def parameter(name: str) -> str | None:
@@ -120,14 +135,6 @@ def number_parameter(name: str) -> int | None:
     """A whole number from the address, None when it is anything else."""
     text = parameter(name) or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
-def _days_of_address() -> tuple[date, date] | None:
-    first, last = parse_day(parameter("from")), parse_day(parameter("to"))
-    if first is None and last is None:
-        return None
-    first, last = first or last, last or first
-    return (min(first, last), max(first, last)) if first and last else None
 
 
 def _database_url() -> str:
@@ -165,17 +172,14 @@ def _chosen(known: tuple[ProjectName, ...]) -> ProjectName:
 
 
 def _heading(title: str, known: tuple[ProjectName, ...], project: ProjectName) -> None:
-    """The title, and beside it the choice of project where there are several."""
+    """The title, and in the sidebar the choice of project."""
     st.session_state[REMEMBERED] = project.name
-    if len(known) == 1:
-        st.title(title)
-        return
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    left.title(title)
+    st.title(title)
     names = [each.name for each in known]
-    picked = right.selectbox(
-        "Project", names, index=names.index(project.name), key=f"project:{project.name}"
-    )
+    with st.sidebar:
+        picked = st.selectbox(
+            "Project", names, index=names.index(project.name), key=f"project:{project.name}"
+        )
     if picked != project.name:
         st.query_params.from_dict({"project": picked})
         st.session_state[REMEMBERED] = picked

@@ -27,7 +27,7 @@ VERDICTS: dict[str, tuple[str, str, kit.Colour]] = {
 
 def draw_golden(frame: Frame, model: ModelFacts) -> None:
     """The newest verdicts, each with what it rests on and where to roll back to."""
-    st.subheader("Golden sets and shadow pairs")
+    st.header("Golden sets and shadow pairs")
     page = frame.ask(golden_runs, model.id, number_parameter(PARAMETER) or 1, frame.known_by)
     if page.total == 0:
         kit.empty(

@@ -6,11 +6,15 @@ import streamlit as st
 
 from dashboards import kit
 from dashboards.frame import Frame, parameter
+from dashboards.sidebar import pick_deployment
 from monitor.reports.models import ModelFacts, model_facts, model_names
 
 
-def pick_model(frame: Frame) -> ModelFacts:
-    """The model of the address or of the list; ends the page when there is none."""
+def pick_model(frame: Frame, *, by_deployment: bool = False) -> ModelFacts:
+    """The model of the address or of the list; ends the page when there is none.
+
+    `by_deployment`: the page can show one deployment alone, so that too is chosen.
+    """
     names = [model.name for model in frame.ask(model_names)]
     if not names:
         kit.empty(
@@ -19,7 +23,12 @@ def pick_model(frame: Frame) -> ModelFacts:
             "inferwatch contract apply contract.yaml",
         )
         st.stop()
-    return frame.ask(model_facts, _picked("Model", "model", names))
+    model = frame.ask(model_facts, _picked("Model", "model", names))
+    if by_deployment:
+        pick_deployment(frame, model)
+    elif frame.deployment is not None:
+        st.caption(":material/filter_alt_off: This page shows all deployments together.")
+    return model
 
 
 def pick_column(model: ModelFacts) -> str:
@@ -37,7 +46,11 @@ def _picked(title: str, name: str, options: list[str]) -> str:
         kit.failed(f"There is no such {name}", f"{wanted} is not known here; choose another.")
         wanted = None
     first = wanted if wanted is not None else options[0]
-    picked = st.selectbox(title, options, index=options.index(first), key=f"{name}:{first}")
+    with st.sidebar:
+        picked = st.selectbox(title, options, index=options.index(first), key=f"{name}:{first}")
+    if picked != first and name == "model":  # what belongs to the model that was left
+        for other in ("deployment", "column", "baseline"):
+            st.query_params.pop(other, None)
     if picked != first or parameter(name) != picked:
         st.query_params[name] = picked
     if picked != first:

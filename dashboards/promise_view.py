@@ -39,7 +39,7 @@ def asked(frame: Frame, model: ModelFacts) -> PromiseReport:
 
 def draw_promise(frame: Frame, model: ModelFacts) -> None:
     """State, sentence, what it does not hold for and the backtest; then the incidents."""
-    st.subheader("The promise about drift alarms")
+    st.header("The promise about drift alarms")
     found = asked(frame, model)
     with st.container(border=True):
         kit.badge(found.state.value, PROMISES)
@@ -136,7 +136,7 @@ def _draw_columns(found: PromiseReport) -> None:
 
 
 def _draw_incidents(frame: Frame, model: ModelFacts) -> None:
-    st.subheader("Drift incidents")
+    st.header("Drift incidents")
     page = frame.ask(
         incidents, model.id, True, number_parameter("incidents_page") or 1, ROWS_A_PAGE
     )

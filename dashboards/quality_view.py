@@ -28,7 +28,7 @@ def draw_quality(
     frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]
 ) -> None:
     """Quality by the time of the prediction, with intervals, never by when the label came."""
-    st.subheader("Quality")
+    st.header("Quality")
     if model.label is None:
         kit.empty(
             "This model has no label",

@@ -22,7 +22,7 @@ def draw_seasonal(
     frame: Frame, model: ModelFacts, column: str, window: Window, happened: tuple[Mark, ...]
 ) -> None:
     """By what is watched of the column: values over time, and what would have been visible."""
-    st.subheader("What the drift alarms see")
+    st.header("What the drift alarms see")
     found = asked(frame, model)
     mine = [one for one in found.columns if column_of(one.name, [column]) == column]
     if not found.columns:

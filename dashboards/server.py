@@ -40,8 +40,14 @@ OPTIONS = {
     "client.showErrorDetails": "none",
     "theme.light.paddingTop": "4rem",
     "theme.dark.paddingTop": "4rem",
-    "theme.light.primaryColor": "#2b6cb0",
+    "theme.light.primaryColor": "#1f5a99",
     "theme.dark.primaryColor": "#63b3ed",
+    # Parts of a page are headings of the second level: a title is followed by no third one.
+    "theme.headingFontSizes": ["2.25rem", "1.5rem", "1.25rem"],
+    # Captions are this colour at 60 %: any lighter and they were hard to read.
+    "theme.light.textColor": "#101418",
+    "theme.light.codeTextColor": "#04140c",
+    "theme.dark.codeTextColor": "#a8f0c6",
 }
 
 

@@ -44,7 +44,7 @@ CARDS = ("answered_share", "failed_share", "timed_out_share", "retry_share", "ob
 
 def draw_outcomes(frame: Frame, report: OperationReport) -> None:
     """Rates with their limits, what did not end well over time, and the reasons given."""
-    st.subheader("How requests ended")
+    st.header("How requests ended")
     with st.container(horizontal=True):
         st.metric("Requests in these days", words.whole(report.n), width=190)
         for method in CARDS:
@@ -134,7 +134,7 @@ def _draw_reasons(report: OperationReport) -> None:
 
 def draw_times(report: OperationReport) -> None:
     """Percentiles of every timing; cold, warm and cached requests apart."""
-    st.subheader("How long it took")
+    st.header("How long it took")
     if not report.times:
         kit.empty(
             "The contract declares no timing",

@@ -17,7 +17,7 @@ def draw_stages(report: OperationReport) -> None:
     """Which stage to shorten; nothing where the contract declares none."""
     if not report.has_stages:
         return
-    st.subheader("Which stage to shorten")
+    st.header("Which stage to shorten")
     if report.path is None:
         kit.too_few(
             "No request has stage times in these days",

@@ -35,7 +35,7 @@ def draw_signals(
     frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]
 ) -> None:
     """Signals by day of the request, then what people found in samples."""
-    st.subheader("User impact and human review")
+    st.header("User impact and human review")
     found = frame.ask(signals, model.id, window, Filter())
     made = frame.ask(reviews, model.id, frame.known_by)
     if not found and not made:

@@ -41,7 +41,7 @@ def _draw_silences(frame: Frame) -> None:
     lines = frame.ask(silence_lines)
     if not lines:
         return
-    st.subheader("Silences")
+    st.header("Silences")
     for line in lines[:SHOWN]:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             ahead = line.silence.starts_at > frame.now

@@ -19,9 +19,9 @@ RUN_STATES = ("any state", "failed", "running", "due", "done")
 
 def draw_health(frame: Frame) -> None:
     """Intake, jobs, workers and the outbox, and the list of job windows."""
-    st.subheader("System health")
+    st.header("System health")
     found = frame.ask(health, frame.now.replace(second=0, microsecond=0))
-    columns = st.columns(4)
+    columns = [*st.columns(2), *st.columns(2)]
     with columns[0], st.container(border=True):
         _intake(frame, found)
     with columns[1], st.container(border=True):

@@ -124,6 +124,15 @@ def span(start: datetime, end: datetime, zone: ZoneInfo) -> str:
     return f"{first:%Y-%m-%d %H:%M} to {moment(end, zone)}"
 
 
+def in_utc(at: datetime | None, zone: ZoneInfo, end: datetime | None = None) -> str | None:
+    """A moment or a span in UTC, for a tooltip; None where it is told in UTC already."""
+    if at is None or zone.key == "UTC":
+        return None
+    utc = ZoneInfo("UTC")
+    told = moment(at, utc)
+    return f"In UTC: {told} to {moment(end, utc)}" if end is not None else f"In UTC: {told}"
+
+
 def ago(at: datetime | None, now: datetime) -> str:
     """`5 minutes ago`; a moment ahead of the clock says so."""
     if at is None:

@@ -7,9 +7,10 @@ import streamlit as st
 
 from dashboards import cell_charts, charts, findings, kit, words
 from dashboards.as_of import choose_known_by
-from dashboards.frame import Frame, begin, chosen_range, number_parameter
+from dashboards.frame import Frame, begin, number_parameter
 from dashboards.pick import pick_column, pick_model
 from dashboards.seasonal_view import draw_seasonal
+from dashboards.sidebar import chosen_range
 from monitor.reports.baselines import BaselineName
 from monitor.reports.column import (
     ColumnReport,
@@ -57,7 +58,7 @@ def _title(baseline: BaselineName) -> str:
 
 def draw_distribution(frame: Frame, report: ColumnReport, window: Window) -> None:
     """Shares by cell in the column's own units, and the cells that moved most."""
-    st.subheader("Distribution against the baseline")
+    st.header("Distribution against the baseline")
     if report.missing_reason:
         kit.empty("There is no distribution to show", report.missing_reason)
         return
@@ -115,7 +116,7 @@ def draw_history(
     frame: Frame, model: ModelFacts, views: list[str], window: Window, baseline_id: int | None
 ) -> None:
     """Drift against the chosen baseline by one method over time."""
-    st.subheader("Drift over time")
+    st.header("Drift over time")
     happened = frame.ask(marks, model.name, model.id, window)
     for view in views:
         found = frame.ask(
@@ -145,7 +146,7 @@ def draw_missing(
     frame: Frame, model: ModelFacts, views: list[str], window: Window, baseline_id: int | None
 ) -> None:
     """The share of rows without a value over time."""
-    st.subheader("Missing values")
+    st.header("Missing values")
     found = frame.ask(
         series,
         model.id,
@@ -164,7 +165,7 @@ def draw_violations(
     frame: Frame, model: ModelFacts, column: str, report: ColumnReport, window: Window
 ) -> None:
     """How often values broke the contract, by reason, with masked examples."""
-    st.subheader("Broken values")
+    st.header("Broken values")
     found = report.violations
     if found.empty:
         st.caption(":material/check: No value of this column broke the contract in these days.")
@@ -186,17 +187,15 @@ def draw_violations(
 def render() -> None:
     """Draw the page."""
     frame = begin("Column")
-    left, middle, right = st.columns(3)
-    with left:
-        model = pick_model(frame)
-    with middle:
-        column = pick_column(model)
-    with right:
-        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"column:{model.id}")
+    model = pick_model(frame, by_deployment=True)
+    column = pick_column(model)
+    window = chosen_range(frame, frame.ask(newest_moment, model.id), f"column:{model.id}")
     choose_known_by(frame)
     draw_facts(model, column)
     frame.link("model", f"All of {model.name}", model=model.name)
-    report = frame.ask(column_report, model.id, column, window, number_parameter("baseline"))
+    report = frame.ask(
+        column_report, model.id, column, window, number_parameter("baseline"), frame.deployment
+    )
     pick_baseline(report)
     draw_distribution(frame, report, window)
     views = [found.view for found in report.distributions] or [column]

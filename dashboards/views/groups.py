@@ -8,9 +8,10 @@ import streamlit as st
 from dashboards import group_charts, kit, words
 from dashboards.as_of import choose_known_by
 from dashboards.explanation_view import draw_explanations
-from dashboards.frame import Frame, begin, chosen_range
+from dashboards.frame import Frame, begin
 from dashboards.group_charts import interval_text, points
 from dashboards.pick import pick_model
+from dashboards.sidebar import chosen_range
 from monitor.reports.groups import (
     METHOD_WORDS,
     SELECTION,
@@ -216,11 +217,8 @@ def _draw_worst(worst: Worst) -> None:
 def render() -> None:
     """Draw the page."""
     frame = begin("Groups")
-    left, right = st.columns(2)
-    with left:
-        model = pick_model(frame)
-    with right:
-        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"groups:{model.id}")
+    model = pick_model(frame)
+    window = chosen_range(frame, frame.ask(newest_moment, model.id), f"groups:{model.id}")
     choose_known_by(frame)
     report = frame.ask(groups, model.id, window, frame.known_by)
     if report.window is None:

@@ -10,8 +10,9 @@ import streamlit as st
 from dashboards import charts, delay_chart, kit, words
 from dashboards.as_of import choose_known_by
 from dashboards.delay_chart import age_in_words
-from dashboards.frame import Frame, begin, chosen_range
+from dashboards.frame import Frame, begin
 from dashboards.pick import pick_model
+from dashboards.sidebar import chosen_range
 from monitor.reports.label_revisions import Revised, revised_methods, revisions
 from monitor.reports.labels import (
     CohortFacts,
@@ -218,11 +219,8 @@ def _change_in_words(change: float, unit: str) -> str:
 def render() -> None:
     """Draw the page."""
     frame = begin("Labels")
-    left, right = st.columns(2)
-    with left:
-        model = pick_model(frame)
-    with right:
-        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"labels:{model.id}")
+    model = pick_model(frame)
+    window = chosen_range(frame, frame.ask(newest_moment, model.id), f"labels:{model.id}")
     choose_known_by(frame)
     frame.link("model", f"All of {model.name}", model=model.name)
     found = frame.ask(label_report, model.id, window, frame.known_by)

@@ -10,15 +10,19 @@ from dashboards.as_of import choose_known_by
 from dashboards.calibration_view import draw_calibration
 from dashboards.drift_view import draw_drift
 from dashboards.estimate_view import draw_estimates
-from dashboards.frame import Frame, begin, chosen_range, number_parameter, parameter
+from dashboards.frame import Frame, begin, number_parameter, parameter
 from dashboards.golden_view import draw_golden
 from dashboards.pick import pick_model
 from dashboards.promise_view import draw_promise
 from dashboards.quality_view import draw_quality
+from dashboards.serving_operation import draw_times
+from dashboards.serving_stages import draw_stages
+from dashboards.sidebar import chosen_range
 from dashboards.signals_view import draw_signals
 from monitor.reports.measurements import Filter, measurement_page
 from monitor.reports.model import Mark, marks, newest_moment, traffic
 from monitor.reports.models import ModelFacts, deployments
+from monitor.reports.operation import operation_of
 from monitor.reports.series import Series, series
 from monitor.windows import Window
 
@@ -56,8 +60,8 @@ def draw_traffic(
     frame: Frame, model: ModelFacts, window: Window, happened: tuple[Mark, ...]
 ) -> None:
     """Requests over time and how many predictions have a label."""
-    st.subheader("Traffic and outcomes")
-    found = frame.ask(traffic, model.id, window, frame.zone.key)
+    st.header("Traffic and outcomes")
+    found = frame.ask(traffic, model.id, window, frame.zone.key, frame.deployment)
     if not found.requests:
         kit.empty(
             "No requests in these days",
@@ -93,7 +97,7 @@ def _newest_share(rates: Series, method: str, name: str) -> None:
 
 def draw_latency(frame: Frame, model: ModelFacts, window: Window) -> None:
     """Percentiles of one timing, count or cost; each is of its own window, none is averaged."""
-    st.subheader("Latency and other measures of serving")
+    st.header("Latency and other measures of serving")
     names = [each.name for each in model.columns if each.role in SERVED_ROLES]
     if not names:
         kit.empty(
@@ -123,56 +127,102 @@ def _told(rows: pd.DataFrame) -> pd.DataFrame:
 
 def draw_all(frame: Frame, model: ModelFacts, window: Window) -> None:
     """Every outcome of these days, a page at a time."""
-    with st.expander("All measurements", expanded=parameter("rows_page") is not None):
-        states = ("any state", "measured", "too_few", "failed")
-        state = st.selectbox("State", states, key="rows_state", bind="query-params")
-        wanted = Filter(states=() if state == states[0] else (state,))
-        number = number_parameter("rows_page") or 1
-        page = frame.ask(measurement_page, model.id, window, wanted, number)
-        if not page.total:
-            kit.empty("No such measurement", "Choose other days or another state.")
-            return
-        rows = [
-            (
-                words.span(row.window.start, row.window.end, frame.zone),
-                row.check,
-                f"{row.method} v{row.method_version}",
-                row.column,
-                row.state.value.replace("_", " "),
-                row.reason
-                or words.measured(row.value, row.low, row.high, row.level, row.n, row.unit),
-                ", ".join(map(str, row.deployment_ids)),
-                words.moment(row.known_at, frame.zone),
-            )
-            for row in page.rows
-        ]
-        names = ["window", "check", "method", "column", "state", "value", "deployments", "known at"]
-        kit.table(pd.DataFrame(rows, columns=names), f"{words.whole(page.total)} measurements")
-        kit.pager(page, "rows_page")
+    st.header("All measurements")
+    states = ("any state", "measured", "too_few", "failed")
+    state = st.selectbox("State", states, key="rows_state", bind="query-params")
+    wanted = Filter(states=() if state == states[0] else (state,))
+    number = number_parameter("rows_page") or 1
+    page = frame.ask(measurement_page, model.id, window, wanted, number)
+    if not page.total:
+        kit.empty("No such measurement", "Choose other days or another state.")
+        return
+    rows = [
+        (
+            words.span(row.window.start, row.window.end, frame.zone),
+            row.check,
+            f"{row.method} v{row.method_version}",
+            row.column,
+            row.state.value.replace("_", " "),
+            row.reason or words.measured(row.value, row.low, row.high, row.level, row.n, row.unit),
+            ", ".join(map(str, row.deployment_ids)),
+            words.moment(row.known_at, frame.zone),
+        )
+        for row in page.rows
+    ]
+    names = ["window", "check", "method", "column", "state", "value", "deployments", "known at"]
+    kit.table(pd.DataFrame(rows, columns=names), f"{words.whole(page.total)} measurements")
+    kit.pager(page, "rows_page")
+
+
+SECTIONS: dict[str, tuple[str, str]] = {
+    "traffic": ("Traffic", "What came in, how did it end, and what is wrong now?"),
+    "quality": ("Quality", "Is the model right, and do its scores mean what they say?"),
+    "drift": ("Drift", "What has moved, and can the alarms be believed?"),
+    "latency": ("Latency", "How long does it take, and which stage makes it slow?"),
+    "people": ("People", "What do those say and do who use the answers?"),
+    "golden": ("Golden sets", "Does a new deployment answer known requests as before?"),
+    "rows": ("All measurements", "What exactly was measured, of whom, and when was it known?"),
+}
+
+
+def pick_section() -> str:
+    """The question that the page answers now, kept in the address as `section`."""
+    wanted = parameter("section") or "traffic"
+    wanted = wanted if wanted in SECTIONS else "traffic"
+    picked = st.segmented_control(
+        "Section", list(SECTIONS), default=wanted, required=True, key=f"section:{wanted}",
+        format_func=lambda name: SECTIONS[name][0], label_visibility="collapsed",
+    )  # fmt: skip
+    if picked != wanted:
+        st.query_params["section"] = picked
+        st.rerun()
+    st.markdown(f"**{SECTIONS[wanted][1]}**")
+    return wanted
+
+
+def draw_section(frame: Frame, model: ModelFacts, window: Window, section: str) -> None:
+    """One section: what answers its question."""
+    if section == "golden":
+        draw_golden(frame, model)
+    elif section == "rows":
+        draw_all(frame, model, window)
+    elif section == "latency":
+        draw_latency(frame, model, window)
+        draw_timings(frame, model, window)
+    else:
+        happened = frame.ask(marks, model.name, model.id, window)
+        if section == "quality":
+            draw_quality(frame, model, window, happened)
+            draw_estimates(frame, model, window)
+            draw_calibration(frame, model, window)
+        elif section == "drift":
+            draw_drift(frame, model, window, happened)
+            draw_promise(frame, model)
+        elif section == "people":
+            draw_signals(frame, model, window, happened)
+        else:
+            draw_traffic(frame, model, window, happened)
+            findings.draw_list(frame, model=model.name)
+
+
+def draw_timings(frame: Frame, model: ModelFacts, window: Window) -> None:
+    """Percentiles of every timing, those of stages among them, and the critical path."""
+    report = frame.ask(operation_of, model.name, window, frame.deployments)
+    if report is None or not report.n:
+        return
+    draw_times(report)
+    draw_stages(report)
+    frame.link("serving", "More on Serving: outcomes, queue, tokens, costs", model=model.name)
 
 
 def render() -> None:
     """Draw the page."""
     frame = begin("Model")
-    left, right = st.columns(2)
-    with left:
-        model = pick_model(frame)
-    with right:
-        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"model:{model.id}")
+    model = pick_model(frame, by_deployment=True)
+    window = chosen_range(frame, frame.ask(newest_moment, model.id), f"model:{model.id}")
     choose_known_by(frame)
     draw_facts(frame, model)
-    happened = frame.ask(marks, model.name, model.id, window)
-    draw_traffic(frame, model, window, happened)
-    draw_quality(frame, model, window, happened)
-    draw_estimates(frame, model, window)
-    draw_calibration(frame, model, window)
-    draw_signals(frame, model, window, happened)
-    draw_promise(frame, model)
-    draw_drift(frame, model, window, happened)
-    draw_latency(frame, model, window)
-    draw_golden(frame, model)
-    findings.draw_list(frame, model=model.name)
-    draw_all(frame, model, window)
+    draw_section(frame, model, window, pick_section())
 
 
 render()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboards import findings, kit, words
+from dashboards import findings, kit, sparkline, words
 from dashboards.frame import Frame, begin, number_parameter
+from dashboards.promise_view import PROMISES
+from dashboards.sidebar import choose_days, range_of_address
 from dashboards.system_health import draw_health
 from monitor.reports.overview import BlindSpot, ModelLine, Overview, overview
 from monitor.reports.paging import Page, cut_page
+from monitor.reports.time_range import RANGES
+from monitor.windows import Window
 
 MODELS_A_PAGE = 12
 
@@ -34,14 +38,15 @@ def draw_blind_spots(frame: Frame, spots: tuple[BlindSpot, ...]) -> None:
     """What can't be seen, since when, and what to do."""
     if not spots:
         return
-    st.subheader("Blind spots")
+    st.header("Blind spots")
     with st.container(border=True):
         for spot in spots[:10]:
             left, middle, right = st.columns([1.5, 2.5, 4], vertical_alignment="center")
             with left:
                 frame.link("model", spot.model, icon=kit.STATES["blind"][0], model=spot.model)
             since = f" since {words.moment(spot.since, frame.zone)}" if spot.since else ""
-            middle.markdown(f"**{words.escape(spot.what + since)}**")
+            utc = words.in_utc(spot.since, frame.zone)
+            middle.markdown(f"**{words.escape(spot.what + since)}**", help=utc)
             right.markdown(f"What to do: {words.escape(spot.remedy)}")
     if len(spots) > 10:
         st.caption(f"{words.whole(len(spots) - 10)} more; they are told at each model below.")
@@ -49,7 +54,7 @@ def draw_blind_spots(frame: Frame, spots: tuple[BlindSpot, ...]) -> None:
 
 def draw_models(frame: Frame, page: Page[ModelLine]) -> None:
     """The strip of models, those with the worst news first."""
-    st.subheader("Models")
+    st.header("Models")
     columns = st.columns(3)
     for place, line in enumerate(page.rows):
         with columns[place % 3], st.container(border=True):
@@ -74,15 +79,21 @@ def _draw_model(frame: Frame, line: ModelLine) -> None:
             )
         if line.blind_spots:
             kit.count_badge(len(line.blind_spots), "blind spot", kit.STATES["blind"][0], "orange")
+        icon, _, colour = PROMISES[line.promise.value]
+        st.badge(line.promise.words, icon=icon, color=colour)
         if not (line.firing or line.pending or line.blind_spots):
             st.badge("nothing to report", icon=kit.STATES["ok"][0], color="green")
     days = len(activity.daily)
-    st.metric(
-        f"Requests, newest {words.plural(days, 'day')}" if days else "Requests",
-        words.whole(activity.requests),
-        chart_data=[count for _, count in activity.daily] or None,
-        chart_type="bar",
-    )
+    title = f"Requests, {words.plural(days, 'day')} with data" if days else "Requests"
+    st.metric(title, words.whole(activity.requests))
+    if days:
+        counts = [count for _, count in activity.daily]
+        first, last = (activity.daily[place][0] for place in (0, -1))
+        sparkline.draw_bars(
+            counts,
+            f"Requests a day from {first:%Y-%m-%d} to {last:%Y-%m-%d} (UTC): {min(counts):,} to"
+            f" {max(counts):,}, the newest day {counts[-1]:,}",
+        )
     st.caption("  \n".join(_facts(frame, line)))
 
 
@@ -107,10 +118,18 @@ def _facts(frame: Frame, line: ModelLine) -> list[str]:
     return facts
 
 
+def _days(frame: Frame) -> tuple[int, Window | None]:
+    """The days of traffic and label coverage: the newest of each model, or those chosen."""
+    window = choose_days(frame)
+    if window is not None:
+        return 0, window
+    return RANGES[range_of_address()].days, None
+
+
 def render() -> None:
     """Draw the page."""
     frame = begin("Overview")
-    page = frame.ask(overview, frame.now.replace(second=0, microsecond=0))
+    page = frame.ask(overview, frame.now.replace(second=0, microsecond=0), *_days(frame))
     if not page.models:
         kit.empty(
             "This project has no model yet",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from dashboards import kit
-from dashboards.frame import begin, chosen_range
+from dashboards.frame import begin
 from dashboards.pick import pick_model
 from dashboards.serving_operation import draw_outcomes, draw_times
 from dashboards.serving_sections import SECTIONS
 from dashboards.serving_stages import draw_stages
+from dashboards.sidebar import chosen_range
 from monitor.reports.model import newest_moment
 from monitor.reports.operation import operation_of
 
@@ -17,12 +16,9 @@ from monitor.reports.operation import operation_of
 def render() -> None:
     """Draw the page."""
     frame = begin("Serving")
-    left, right = st.columns(2)
-    with left:
-        model = pick_model(frame)
-    with right:
-        window = chosen_range(frame, frame.ask(newest_moment, model.id), f"serving:{model.id}")
-    report = frame.ask(operation_of, model.name, window)
+    model = pick_model(frame, by_deployment=True)
+    window = chosen_range(frame, frame.ask(newest_moment, model.id), f"serving:{model.id}")
+    report = frame.ask(operation_of, model.name, window, frame.deployments)
     if report is None or not report.n:
         kit.empty(
             "No requests in these days",

@@ -134,6 +134,15 @@ def series_filter(
     )
 
 
+def labelled_filter(
+    connection: Connection, project_id: int, model_id: int, labels: Mapping[str, str]
+) -> Filter:
+    """The measurements that carry these labels, segment and baseline looked up by their names."""
+    segment_id = _segment_id(connection, project_id, model_id, labels.get("segment", ""))
+    baseline_id = _baseline_id(connection, project_id, model_id, labels.get("baseline"))
+    return series_filter(labels, segment_id, baseline_id)
+
+
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 9
 
@@ -155,6 +164,8 @@ def _baseline_id(
     connection: Connection, project_id: int, model_id: int, name: str | None
 ) -> int | None:
     """The newest version of the baseline that a label names."""
+    if name is None:
+        return None
     row = baseline.c
     found: int | None = connection.scalar(
         sa.select(sa.func.max(row.id)).where(
@@ -175,9 +186,7 @@ def _series(
 ) -> tuple[MeasurementRow, ...]:
     if model_id is None or "check" not in found.labels:
         return ()
-    segment_id = _segment_id(connection, project_id, model_id, found.labels.get("segment", ""))
-    baseline_id = _baseline_id(connection, project_id, model_id, found.labels.get("baseline"))
-    wanted = series_filter(found.labels, segment_id, baseline_id)
+    wanted = labelled_filter(connection, project_id, model_id, found.labels)
     rows = read_measurements(
         connection, project_id, model_id, span_of(found), wanted, limit=MAX_POINTS
     )

@@ -21,7 +21,7 @@ from monitor.reports.paging import PAGE_SIZE, Page, fetch_page
 from monitor.reports.rules import configs_of
 from monitor.reports.silences import holding, silences_now
 from monitor.store.alert_rows import alert_from_row
-from monitor.store.tables import alert
+from monitor.store.tables import alert, model
 
 FIRING_STATES = (AlertState.FIRING.value, AlertState.RECOVERING.value)
 OPEN_STATES = (*FIRING_STATES, AlertState.PENDING.value)
@@ -111,8 +111,8 @@ class FindingFilter:
 def findings(
     engine: Engine, project_id: int, wanted: FindingFilter, number: int, size: int = PAGE_SIZE
 ) -> Page[Finding]:
-    """One page of alerts: most severe first, firing before the rest, unacknowledged before
-    acknowledged, newest first."""
+    """One page of alerts: most severe first, firing before the rest, then by impact: those of
+    models with the highest risk first; unacknowledged before acknowledged, newest first."""
     query = _ordered(_matching(project_id, wanted))
     with reading(engine, project_id) as connection:
         page = fetch_page(connection, query, number, lambda row: row, size)
@@ -193,9 +193,14 @@ def _ordered(query: sa.Select[Any]) -> sa.Select[Any]:
         {each.value: each.rank for each in Severity}, value=alert.c.severity, else_=9
     )
     firing = sa.case((alert.c.state.in_(FIRING_STATES), 0), else_=1)
-    return query.order_by(
-        severity, firing, alert.c.acknowledged_at.is_not(None), alert.c.since.desc(), alert.c.id
+    taken = alert.c.acknowledged_at.is_not(None)
+    tier = (
+        sa.select(model.c.risk_tier)
+        .where(model.c.project_id == alert.c.project_id, model.c.name == alert.c.model)
+        .scalar_subquery()
     )
+    impact = sa.case({"high": 0, "medium": 1, "low": 2}, value=tier, else_=3)
+    return query.order_by(severity, firing, impact, taken, alert.c.since.desc(), alert.c.id)
 
 
 def findings_of_rows(

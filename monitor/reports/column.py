@@ -85,8 +85,12 @@ def column_report(
     column: str,
     window: Window,
     baseline_id: int | None = None,
+    deployment_id: int | None = None,
 ) -> ColumnReport:
-    """Read one column; without a choice the newest baseline of the binning in use is taken."""
+    """Read one column; without a choice the newest baseline of the binning in use is taken.
+
+    With a deployment, its requests alone are held against the baseline.
+    """
     with reading(engine, project_id) as connection:
         known = baseline_rows(connection, project_id, model_id)
         chosen = next((row for row in known if row.id == baseline_id), known[0] if known else None)
@@ -94,7 +98,7 @@ def column_report(
             why = "there is no baseline yet: it is made from the reference or the first requests"
             return ColumnReport((), None, (), _no_violations(), why)
         cells = _binning(connection, project_id, chosen.binning_id)
-        parts = _parts(connection, project_id, model_id, chosen.binning_id, window)
+        parts = _parts(connection, project_id, model_id, chosen.binning_id, window, deployment_id)
     names = tuple(baseline_name(row) for row in known)
     violations = _violations(parts, column)
     views = [view for view in cells.views if cells.column_of(view) == column]
@@ -141,7 +145,12 @@ def _binning(connection: Connection, project_id: int, binning_id: int) -> Binnin
 
 
 def _parts(
-    connection: Connection, project_id: int, model_id: int, binning_id: int, window: Window
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    binning_id: int,
+    window: Window,
+    deployment_id: int | None,
 ) -> list[tuple[datetime, Part]]:
     query = (
         sa.select(profile.c.window_start, profile.c.body)
@@ -155,6 +164,8 @@ def _parts(
         )
         .order_by(profile.c.window_start)
     )
+    if deployment_id is not None:
+        query = query.where(profile.c.deployment_id == deployment_id)
     return [(row.window_start, Part.from_bytes(row.body)) for row in connection.execute(query)]
 
 

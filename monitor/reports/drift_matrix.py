@@ -50,10 +50,11 @@ def drift_matrix(
     choice: str | None,
     baseline_id: int | None,
     known_by: datetime | None = None,
+    deployment_ids: tuple[int, ...] = (),
 ) -> DriftMatrix:
     """Drift against one baseline, or deployments against each other (`contrast within_hours`).
 
-    `known_by`: as it was known at that moment.
+    `known_by`: as it was known at that moment. `deployment_ids`: only measurements of this set.
     """
     with reading(engine, project_id) as connection:
         choices = _choices(connection, project_id, model_id, window)
@@ -63,7 +64,10 @@ def drift_matrix(
             return DriftMatrix(pd.DataFrame(), None, (), "", None, (), 0)
         check, _, method = chosen.partition(" ")
         baseline = baseline_id if check == "drift" and method != OWN_BASELINE else None
-        wanted = Filter((check,), (method,), baseline_id=baseline, known_by=known_by)
+        wanted = Filter(
+            (check,), (method,), deployment_ids=deployment_ids, baseline_id=baseline,
+            known_by=known_by,
+        )  # fmt: skip
         found = read_series(connection, project_id, model_id, window, wanted, MAX_WINDOWS_SHOWN)
     return _matrix(found, chosen, choices)
 

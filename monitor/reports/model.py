@@ -74,9 +74,17 @@ def newest_moment(engine: Engine, project_id: int, model_id: int) -> datetime | 
 
 
 def traffic(
-    engine: Engine, project_id: int, model_id: int, window: Window, zone_name: str
+    engine: Engine,
+    project_id: int,
+    model_id: int,
+    window: Window,
+    zone_name: str,
+    deployment_id: int | None = None,
 ) -> Traffic:
-    """Requests by hour (up to three days) or by day of the viewer's zone, and label coverage."""
+    """Requests by hour (up to three days) or by day of the viewer's zone, and label coverage.
+
+    With a deployment, of its requests alone.
+    """
     bucket = "hour" if window.end - window.start <= HOURS_UNTIL else "day"
     counted = counted_rows(project_id, (model_id,), hours_in(window))
     at = sa.func.date_trunc(bucket, counted.c.window_start, zone_name).label("at")
@@ -85,13 +93,15 @@ def traffic(
         .group_by(at, counted.c.deployment_id)
         .order_by(at, counted.c.deployment_id)
     )
+    if deployment_id is not None:
+        query = query.where(counted.c.deployment_id == deployment_id)
     with reading(engine, project_id) as connection:
         titles = deployment_titles(connection, project_id, model_id)
         rows = [
             (row.at, titles.get(row.deployment_id, f"deployment {row.deployment_id}"), int(row.n))
             for row in connection.execute(query)
         ]
-        predictions, labelled = _labelled(connection, project_id, model_id, window)
+        predictions, labelled = _labelled(connection, project_id, model_id, window, deployment_id)
     frame = pd.DataFrame.from_records(rows, columns=["at", "deployment", "n"])
     return Traffic(frame, bucket, int(frame["n"].sum()), predictions, labelled)
 
@@ -124,21 +134,26 @@ def newest_with_detail(
 
 
 def _labelled(
-    connection: Connection, project_id: int, model_id: int, window: Window
+    connection: Connection,
+    project_id: int,
+    model_id: int,
+    window: Window,
+    deployment_id: int | None,
 ) -> tuple[int, int]:
     start = prediction_block.c.window_start
-    row = connection.execute(
-        sa.select(
-            sa.func.coalesce(sa.func.sum(prediction_block.c.n), 0),
-            sa.func.coalesce(sa.func.sum(prediction_block.c.labelled), 0),
-        ).where(
-            prediction_block.c.project_id == project_id,
-            prediction_block.c.model_id == model_id,
-            prediction_block.c.leg == LIVE_LEG,
-            start >= window.start,
-            start < window.end,
-        )
-    ).one()
+    query = sa.select(
+        sa.func.coalesce(sa.func.sum(prediction_block.c.n), 0),
+        sa.func.coalesce(sa.func.sum(prediction_block.c.labelled), 0),
+    ).where(
+        prediction_block.c.project_id == project_id,
+        prediction_block.c.model_id == model_id,
+        prediction_block.c.leg == LIVE_LEG,
+        start >= window.start,
+        start < window.end,
+    )
+    if deployment_id is not None:
+        query = query.where(prediction_block.c.deployment_id == deployment_id)
+    row = connection.execute(query).one()
     return int(row[0]), int(row[1])
 
 

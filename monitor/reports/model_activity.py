@@ -13,8 +13,9 @@ from sqlalchemy.engine import Connection
 
 from monitor.records import LIVE_LEG
 from monitor.reports.profile_cover import COUNTED_PARTS, counted_rows, live_all
+from monitor.reports.time_range import MAX_DAYS
 from monitor.store.tables import deployment, intake_batch, prediction_block, profile
-from monitor.windows import Grain
+from monitor.windows import Grain, Window
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,36 @@ class Activity:
 
 @dataclass
 class _Facts:
-    newest_day: datetime | None = None
     counts: dict[datetime, int] = field(default_factory=dict)
     fields: dict[str, Any] = field(default_factory=dict)
 
 
-def activities(connection: Connection, project_id: int, days: int) -> dict[int, Activity]:
-    """By model: the newest `days` UTC days it has requests of."""
+@dataclass(frozen=True)
+class _Shown:
+    """Which days count: the newest of each model, or those of a window."""
+
+    newest: sa.Subquery
+    days: int
+    window: Window | None
+
+    def holds(self, start: sa.ColumnElement[datetime]) -> sa.ColumnElement[bool]:
+        if self.window is not None:
+            return sa.and_(start >= self.window.start, start < self.window.end)
+        return start > self.newest.c.newest - timedelta(days=self.days)
+
+
+def activities(
+    connection: Connection, project_id: int, days: int, window: Window | None = None
+) -> dict[int, Activity]:
+    """By model: the newest `days` UTC days it has requests of, or the UTC days in a window."""
     facts: defaultdict[int, _Facts] = defaultdict(_Facts)
-    _read_traffic(connection, project_id, days, facts)
+    shown = _Shown(_newest_days(project_id), days, window)
+    _read_traffic(connection, project_id, shown, facts)
     _read_arrivals(connection, project_id, facts)
     _read_newest_hour(connection, project_id, facts)
-    _read_labels(connection, project_id, days, facts)
+    _read_labels(connection, project_id, shown, facts)
     _read_deployments(connection, project_id, facts)
+    days = MAX_DAYS if window is not None else days
     return {
         model_id: Activity(daily=_filled(each, days), **each.fields)
         for model_id, each in facts.items()
@@ -82,20 +100,17 @@ def _newest_days(project_id: int) -> sa.Subquery:
 
 
 def _read_traffic(
-    connection: Connection, project_id: int, days: int, facts: defaultdict[int, _Facts]
+    connection: Connection, project_id: int, shown: _Shown, facts: defaultdict[int, _Facts]
 ) -> None:
     counted = counted_rows(project_id, None, profile.c.grain == int(Grain.DAY))
-    newest = _newest_days(project_id)
+    newest = shown.newest
     query = (
-        sa.select(
-            counted.c.model_id, newest.c.newest, counted.c.window_start, sa.func.sum(counted.c.n)
-        )
+        sa.select(counted.c.model_id, counted.c.window_start, sa.func.sum(counted.c.n))
         .join(newest, newest.c.model_id == counted.c.model_id)
-        .where(counted.c.window_start > newest.c.newest - timedelta(days=days))
-        .group_by(counted.c.model_id, newest.c.newest, counted.c.window_start)
+        .where(shown.holds(counted.c.window_start))
+        .group_by(counted.c.model_id, counted.c.window_start)
     )
-    for model_id, newest_day, day, count in connection.execute(query):
-        facts[model_id].newest_day = newest_day
+    for model_id, day, count in connection.execute(query):
         facts[model_id].counts[day] = int(count)
 
 
@@ -136,9 +151,9 @@ def _read_newest_hour(
 
 
 def _read_labels(
-    connection: Connection, project_id: int, days: int, facts: defaultdict[int, _Facts]
+    connection: Connection, project_id: int, shown: _Shown, facts: defaultdict[int, _Facts]
 ) -> None:
-    newest = _newest_days(project_id)
+    newest = shown.newest
     query = (
         sa.select(
             prediction_block.c.model_id,
@@ -149,7 +164,7 @@ def _read_labels(
         .where(
             prediction_block.c.project_id == project_id,
             prediction_block.c.leg == LIVE_LEG,
-            prediction_block.c.window_start > newest.c.newest - timedelta(days=days),
+            shown.holds(prediction_block.c.window_start),
         )
         .group_by(prediction_block.c.model_id)
     )
@@ -186,9 +201,10 @@ def _read_deployments(
 
 def _filled(facts: _Facts, days: int) -> tuple[tuple[datetime, int], ...]:
     """Every day from the first with requests on, at most `days`; a day without any counts 0."""
-    if facts.newest_day is None:
+    if not facts.counts:
         return ()
     first = min(facts.counts)
-    length = min(days, (facts.newest_day - first).days + 1)
-    all_days = (facts.newest_day - timedelta(days=back) for back in range(length - 1, -1, -1))
+    last = max(facts.counts)
+    length = min(days, (last - first).days + 1)
+    all_days = (last - timedelta(days=back) for back in range(length - 1, -1, -1))
     return tuple((day, facts.counts.get(day, 0)) for day in all_days)

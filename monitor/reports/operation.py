@@ -76,12 +76,21 @@ class OperationReport:
 
 
 def operation_of(
-    engine: Engine, project_id: int, model_name: str, window: Window
+    engine: Engine,
+    project_id: int,
+    model_name: str,
+    window: Window,
+    deployment_ids: tuple[int, ...] = (),
 ) -> OperationReport | None:
-    """The report of a model by its name, of live requests; None without a contract."""
+    """The report of a model by its name, of live requests; None without a contract.
+
+    Without deployments it is of all of them.
+    """
     with reading(engine, project_id) as connection:
         context = model_context(connection, project_id, model_name, b"")
-    return operation(engine, project_id, context, window) if context is not None else None
+    if context is None:
+        return None
+    return operation(engine, project_id, context, window, deployment_ids=deployment_ids)
 
 
 def operation(

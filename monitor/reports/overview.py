@@ -17,7 +17,10 @@ from monitor.reports.database import reading
 from monitor.reports.measurements import IDENTITY, newest_windows
 from monitor.reports.model_activity import Activity, activities
 from monitor.reports.models import label_age
+from monitor.reports.promise import read_promise
+from monitor.reports.promise_state import PromiseState
 from monitor.store.tables import alert, contract, job_window, measurement, model, tag_conflict
+from monitor.windows import Window
 
 STALE_AFTER = timedelta(hours=24)
 DAYS_SHOWN = 30
@@ -32,6 +35,7 @@ class BlindSpotKind(StrEnum):
     JOBS_FAILED = "jobs_failed"
     CHECKS_FAILED = "checks_failed"
     TAGS_CONTRADICT = "tags_contradict"
+    NO_PROMISE = "no_promise"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class ModelLine:
     owner: str
     risk_tier: str
     activity: Activity
+    promise: PromiseState
     has_label: bool
     firing: int
     pending: int
@@ -80,12 +85,25 @@ class Overview:
     now: datetime
 
 
-def overview(engine: Engine, project_id: int, now: datetime) -> Overview:
-    """Read the first page of a project as of `now`."""
+def overview(
+    engine: Engine,
+    project_id: int,
+    now: datetime,
+    days: int = DAYS_SHOWN,
+    window: Window | None = None,
+) -> Overview:
+    """Read the first page of a project as of `now`.
+
+    Traffic and label coverage are of the newest `days` that each model has requests of, or of a
+    window; all else is of now.
+    """
     with reading(engine, project_id) as connection:
         counts, by_model = _alerts(connection, project_id)
         models = _models(connection, project_id)
-        seen = activities(connection, project_id, DAYS_SHOWN)
+        seen = activities(connection, project_id, days, window)
+        promises = {
+            row.id: read_promise(connection, project_id, row.id, now).state for row in models
+        }
         jobs = _failed_jobs(connection, project_id, now)
         checks = _failed_checks(connection, project_id)
         contradicted = _contradicted(connection, project_id, now)
@@ -93,8 +111,10 @@ def overview(engine: Engine, project_id: int, now: datetime) -> Overview:
         _line(
             row,
             seen.get(row.id, Activity()),
+            promises[row.id],
             by_model,
             [
+                *_promise_spots(row.name, promises[row.id]),
                 *_work_spots(row.name, jobs.get(row.id), checks.get(row.id, 0)),
                 *_tag_spots(row.name, contradicted.get(row.id)),
             ],
@@ -110,6 +130,7 @@ def overview(engine: Engine, project_id: int, now: datetime) -> Overview:
 def _line(
     row: Any,
     activity: Activity,
+    promise: PromiseState,
     by_model: Counter[tuple[str, str]],
     more: list[BlindSpot],
     now: datetime,
@@ -125,6 +146,7 @@ def _line(
         owner=row.owner,
         risk_tier=row.risk_tier,
         activity=activity,
+        promise=promise,
         has_label=age is not None,
         firing=by_model[row.name, "firing"],
         pending=by_model[row.name, "pending"],
@@ -166,6 +188,14 @@ def _work_spots(name: str, failed: tuple[int, datetime] | None, checks: int) -> 
         remedy = "open the model and read the reasons under All measurements"
         spots.append(BlindSpot(name, BlindSpotKind.CHECKS_FAILED, what, remedy))
     return spots
+
+
+def _promise_spots(name: str, state: PromiseState) -> list[BlindSpot]:
+    if state is not PromiseState.NOT_AVAILABLE:
+        return []
+    what = "nothing is promised about false drift alarms"
+    remedy = "open the model and read under Drift why not, and for which columns"
+    return [BlindSpot(name, BlindSpotKind.NO_PROMISE, what, remedy)]
 
 
 def _tag_spots(name: str, found: tuple[int, datetime] | None) -> list[BlindSpot]:

@@ -101,15 +101,22 @@ class PromiseReport:
 def promise(engine: Engine, project_id: int, model_id: int, now: datetime) -> PromiseReport:
     """The promise of a model as of `now`."""
     with reading(engine, project_id) as connection:
-        body = _contract(connection, project_id, model_id)
-        alarms, zone = Alarms.model_validate(body.get("alarms") or {}), body.get("time_zone", "UTC")
-        newest = _newest(connection, project_id, model_id)
-        kept = newest_backtest(connection, project_id, model_id, LIVE_LEG)
-        found = read_incidents(connection, project_id, model_id, leg=LIVE_LEG)
-        history = _history(connection, project_id, model_id, found, alarms, zone)
-        columns = _in_order(_columns(connection, project_id, model_id, newest), body)
-        weeks = _weeks_waited(connection, project_id, model_id, newest)
-        has_file = _has_file(connection, project_id, model_id)
+        return read_promise(connection, project_id, model_id, now)
+
+
+def read_promise(
+    connection: Connection, project_id: int, model_id: int, now: datetime
+) -> PromiseReport:
+    """The same inside a transaction."""
+    body = _contract(connection, project_id, model_id)
+    alarms, zone = Alarms.model_validate(body.get("alarms") or {}), body.get("time_zone", "UTC")
+    newest = _newest(connection, project_id, model_id)
+    kept = newest_backtest(connection, project_id, model_id, LIVE_LEG)
+    found = read_incidents(connection, project_id, model_id, leg=LIVE_LEG)
+    history = _history(connection, project_id, model_id, found, alarms, zone)
+    columns = _in_order(_columns(connection, project_id, model_id, newest), body)
+    weeks = _weeks_waited(connection, project_id, model_id, newest)
+    has_file = _has_file(connection, project_id, model_id)
     promised = alarms.false_incidents_a_month
     backtest = None if kept is None else backtest_from_json(kept)
     if newest is not None and newest.learned:

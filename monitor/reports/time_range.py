@@ -12,6 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from monitor.windows import Window, require_utc
 
 DEFAULT_DAYS = 30
+RANGES = {"24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}
+DEFAULT_RANGE = "30d"
 MAX_DAYS = 731
 
 
@@ -44,6 +46,19 @@ def last_days(end: datetime, zone: ZoneInfo, days: int = DEFAULT_DAYS) -> Window
     """The window of whole local days whose last one holds the moment just before `end`."""
     last = (require_utc(end) - timedelta(microseconds=1)).astimezone(zone).date()
     return window_of_days(last - timedelta(days=days - 1), last, zone)
+
+
+def newest_range(end: datetime, zone: ZoneInfo, name: str) -> Window:
+    """One of RANGES up to `end`, in whole local days.
+
+    24 hours reach back into the day before: its measurements belong to the moment it began, so half
+    of it would show none of them.
+    """
+    if RANGES[name] < timedelta(days=2):
+        first = (require_utc(end) - RANGES[name]).astimezone(zone).date()
+        last = (end - timedelta(microseconds=1)).astimezone(zone).date()
+        return window_of_days(first, last, zone)
+    return last_days(end, zone, RANGES[name].days)
 
 
 def parse_day(text: str | None) -> date | None:

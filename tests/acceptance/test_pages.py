@@ -1,57 +1,66 @@
-"""The four pages in a real browser, behind the real server, wide and narrow, light and dark."""
+"""The pages in a real browser, behind the real server, wide and narrow, light and dark."""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import socket
-import subprocess
-import sys
-import tempfile
-import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page
 
 from monitor.reports.actions import acknowledge
 from monitor.reports.alerts import finding
+from monitor.reports.models import deployments, model_facts
+from tests.acceptance.pages import (
+    LOOKS,
+    Watched,
+    axe_violations,
+    background_is_dark,
+    browser,
+    clipped,
+    grown,
+    needs_chromium,
+    pictures,
+    served,
+    settled,
+    sticks_out,
+    visit,
+    words_missing,
+)
 from tests.dashboard_seed import MODEL, PROJECT, STALE_MODEL
 from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
 
-__all__ = ["database", "own_database", "seeded_template"]
+__all__ = ["browser", "database", "own_database", "pictures", "seeded_template"]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no Chromium here: apt-get install chromium to run this test"
-    ),
-]
+pytestmark = [pytest.mark.browser, needs_chromium]
 
 ADDRESSES = {
     "overview": ("overview", {}),
     "model": ("model", {"model": MODEL}),
+    "model-quality": ("model", {"model": MODEL, "section": "quality"}),
+    "model-drift": ("model", {"model": MODEL, "section": "drift"}),
+    "model-latency": ("model", {"model": MODEL, "section": "latency"}),
     "column": ("column", {"model": MODEL, "column": "distance"}),
     "odd-column": ("column", {"model": MODEL, "column": "price $ net $"}),
     # By rule and column: the number of an alert depends on the hour in which the rows are made.
     "alert": ("alert", {"alert": "deployment-contrast/distance"}),
     "incident": ("alert", {"alert": "drift-incident/distance"}),
-    "model-without-numbers": ("model", {"model": STALE_MODEL}),
+    "model-without-numbers": ("model", {"model": STALE_MODEL, "section": "quality"}),
 }
 WORDS = {
     "overview": ("1 page", "5 blind spots", "Reduce traffic", "System health"),
     "model": (
         "Traffic and outcomes",
-        "AUC by window",
+        "how did it end",
+        "Reduce traffic",
+    ),
+    "model-quality": ("AUC by window", "Calibration"),
+    "model-latency": ("Latency and other measures of serving", "p95"),
+    "model-drift": (
         "Drift of all columns",
-        "Calibration",
         "At most 1 false drift incident a month",
         "It does not hold for 2 of 9 columns",
         "Incident 2, led by distance",
@@ -71,149 +80,26 @@ WORDS = {
         "<img src=x onerror=alert(1)> **price** $x^2$",
         "New normal",
     ),
-    "model-without-numbers": ("Too few rows for quality", "Drift could not be measured"),
+    "model-without-numbers": ("Too few rows for quality", "Too few labels for calibration"),
 }
 CHARTS = {
     "overview": 0,
-    "model": 6,
+    "model": 1,
+    "model-quality": 3,
+    "model-drift": 1,
+    "model-latency": 1,
     "column": 4,
     "odd-column": 3,
     "alert": 1,
     "incident": 1,
-    "model-without-numbers": 1,
+    "model-without-numbers": 0,
 }
-# Streamlit looks for its server under the page's own address first and is told 404; harmless.
-EXPECTED_MISSES = re.compile(r"/(model|column|alert|overview)/_stcore/(health|host-config)$")
-
-
-@dataclass
-class Watched:
-    """A page with everything it complained about."""
-
-    page: Page
-    problems: list[str] = field(default_factory=list)
-
-    @classmethod
-    def open(cls, page: Page, server: str) -> Watched:
-        watched = cls(page)
-        page.on("pageerror", lambda error: watched.problems.append(str(error)))
-        page.on("console", watched._on_console)
-        page.on("request", lambda request: watched._on_request(request.url, server))
-        return watched
-
-    def _on_console(self, message) -> None:
-        if message.type == "error" and not EXPECTED_MISSES.search(message.location.get("url", "")):
-            self.problems.append(message.text)
-
-    def _on_request(self, url: str, server: str) -> None:
-        host = server.removeprefix("http://")
-        if not url.startswith((f"http://{host}", f"ws://{host}", "data:", "blob:")):
-            self.problems.append(f"a request left this server: {url}")
-
-
-@contextmanager
-def served(url: str) -> Iterator[str]:
-    """The dashboard as its own process; the address it answers at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "monitor", "dashboard", "--port", str(port)]
-    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}) as process:
-        address = f"http://127.0.0.1:{port}"
-        try:
-            _wait_for(f"{address}/_stcore/health")
-            yield address
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(200):
-        try:
-            with urllib.request.urlopen(address, timeout=1) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"{address} did not answer in 20 seconds")
 
 
 @pytest.fixture(scope="module")
 def server(database: SeededDatabase) -> Iterator[str]:
     with served(database.url) as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def pictures() -> Path:
-    """PAGE_PICTURES keeps the pictures where a person can look at them."""
-    folder = os.environ.get("PAGE_PICTURES")
-    if folder is None:
-        folder = tempfile.mkdtemp(prefix="inferwatch-pages-")
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    return Path(folder)
-
-
-def visit(page: Page, server: str, path: str, **query: str) -> None:
-    """Open an address and wait until the script has run and its charts stand."""
-    page.goto(f"{server}/{path}?{urlencode({'project': PROJECT, **query})}")
-    page.locator("h1").first.wait_for(timeout=30_000)
-    settled(page)
-
-
-# What the page says of itself; the little mark of a running script comes too late to wait for.
-RESTING = (
-    "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
-)
-DRAWING = "[data-testid=stStatusWidget],[data-testid=stSkeleton],[data-stale=true]"
-
-
-def settled(page: Page) -> None:
-    """Wait until nothing runs any more. No wait_for_function: the policy forbids eval."""
-    quiet = 0
-    for _ in range(400):
-        page.wait_for_timeout(100)
-        rests = page.locator(RESTING).count() and not page.locator(DRAWING).count()
-        quiet = quiet + 1 if rests else 0
-        if quiet >= 4:
-            return
-    pytest.fail("the page did not come to rest in 40 seconds")
-
-
-def words_missing(page: Page, words: Sequence[str], seconds: float = 20.0) -> list[str]:
-    """The words that the page does not show within the time, read again until it does."""
-    last = time.monotonic() + seconds
-    while True:
-        text = page.locator("[data-testid=stMain]").inner_text()
-        missing = [word for word in words if word not in text]
-        if not missing or time.monotonic() > last:
-            return missing
-        page.wait_for_timeout(200)
-
-
-def grown(page: Page, width: int) -> None:
-    """Make the window as high as the page, so that everything is drawn and in the picture."""
-    before = 0
-    page.set_viewport_size({"width": width, "height": 900})
-    for _ in range(4):
-        height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
-        if height == before:
-            return
-        before = min(int(height) + 40, 9000)
-        page.set_viewport_size({"width": width, "height": before})
-        settled(page)
-
-
-LOOKS = ((1440, "light"), (390, "light"), (390, "dark"), (1440, "dark"))
 
 
 @pytest.mark.parametrize("name", list(ADDRESSES))
@@ -233,9 +119,11 @@ def test_a_page_looks_right(
         grown(page, width)
         assert words_missing(page, WORDS[name]) == []
         page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png")
-        assert _sticks_out(page) == 0
-        assert _clipped(page) == []
-        assert _background_is_dark(page) == (scheme == "dark")
+        assert sticks_out(page) == 0
+        assert clipped(page) == []
+        assert background_is_dark(page) == (scheme == "dark")
+        if width == 1440 and path != "alert":
+            assert axe_violations(page) == []
     drawn = page.locator("[data-testid=stVegaLiteChart] canvas, [data-testid=stVegaLiteChart] svg")
     assert drawn.count() == CHARTS[name]
     assert page.locator("[data-testid=stException]").count() == 0
@@ -243,52 +131,22 @@ def test_a_page_looks_right(
     context.close()
 
 
-def _sticks_out(page: Page) -> int:
-    """By how many pixels the document or its main part is wider than it may be."""
-    return page.evaluate(
-        "(() => { const main = document.querySelector('[data-testid=stMain]');"
-        " return Math.max(0, document.documentElement.scrollWidth - window.innerWidth,"
-        " main.scrollWidth - main.clientWidth) })()"
-    )
-
-
-def _background_is_dark(page: Page) -> bool:
-    colour = page.evaluate(
-        "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
-    )
-    red, green, blue = (int(each) for each in re.findall(r"\d+", colour)[:3])
-    return red + green + blue < 200
-
-
-def _clipped(page: Page) -> list[str]:
-    """Texts that stick out of the window on the right."""
-    return page.evaluate(
-        "(() => [...document.querySelectorAll('[data-testid=stMain] p, [data-testid=stMain] h1,"
-        " [data-testid=stMain] h2, [data-testid=stMain] h3, [data-testid=stMain] canvas,"
-        " [data-testid=stMain] button')].filter(each => { const box = each.getBoundingClientRect();"
-        " return box.width > 0 && (box.right > window.innerWidth + 1 || box.left < -1)"
-        " && !each.closest('[data-testid=stDataFrame]') })"
-        ".map(each => each.innerText || each.tagName))()"
-    )
-
-
 def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str, browser: Browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
-    visit(page, server, "model", model=MODEL)
+    visit(page, server, "model", model=MODEL, section="quality")
     grown(page, 1440)
     labels = page.evaluate(
         "[...document.querySelectorAll('[data-testid=stVegaLiteChart]')].map(each =>"
         " (each.getAttribute('aria-label') || '') + [...each.querySelectorAll('[aria-label]')]"
         ".map(inner => inner.getAttribute('aria-label')).join(' '))"
     )
-    assert len(labels) == 6
+    assert len(labels) == 3
     told = " ".join(labels)
-    assert "Requests a day by deployment" in told
     assert "AUC by window of the prediction" in told
     assert all(len(label) > 40 for label in labels)
     tables = page.get_by_text("The same as a table")
-    assert tables.count() == 6
+    assert tables.count() == 3
     context.close()
 
 
@@ -319,7 +177,11 @@ def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: str, browser: Browser):
     context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo")
     page = context.new_page()
     visit(page, server, "model", model=MODEL, **{"from": "2026-01-05", "to": "2026-01-06"})
-    assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stMain]").inner_text()
+    assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stSidebar]").inner_text()
+    assert (
+        "2026-01-05 to 2026-01-06, zone Asia/Tokyo"
+        in page.locator("[data-testid=stMain]").inner_text()
+    )
     dates = page.locator("[data-testid=stDateInput]").first.inner_text()
     assert "2026" in dates
     assert "01" in dates
@@ -383,3 +245,71 @@ def test_the_first_page_has_an_address_with_its_name_too(server: str):
     with urllib.request.urlopen(f"{server}/overview?project=x%20y") as answer:
         assert answer.url == f"{server}/?project=x%20y"
         assert answer.status == 200
+
+
+def test_a_deep_link_restores_the_state_it_names(
+    server: str, database: SeededDatabase, browser: Browser
+):
+    """Days, deployment and section of an address stand in the widgets of a fresh browser."""
+    number = database.ask(deployments, database.ask(model_facts, MODEL).id)[-1].id
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    page = context.new_page()
+    named = {"model": MODEL, "deployment": str(number), "range": "7d", "section": "drift"}
+    visit(page, server, "model", **named)
+    beside = page.locator("[data-testid=stSidebar]")
+    assert "autumn*new" in chosen_in(beside, "Deployment")
+    assert pressed(page) == ["7 d", "Drift"]
+    assert words_missing(page, ["Only deployment autumn*new", "Drift of all columns"]) == []
+    page.get_by_role("link", name="Column", exact=True).click()
+    page.get_by_text("Distribution against the baseline").wait_for(timeout=30_000)
+    settled(page)
+    for part in (f"deployment={number}", "range=7d", f"model={MODEL}", f"project={PROJECT}"):
+        assert part in page.url
+    assert words_missing(page, ["Only deployment autumn*new"]) == []
+    context.close()
+
+
+def chosen_in(part: Locator, label: str) -> str:
+    """What a choice in the sidebar shows."""
+    return part.locator("[data-testid=stSelectbox]", has_text=label).inner_html()
+
+
+def pressed(page: Page) -> list[str]:
+    """The pressed buttons of all rows of choices, the sidebar's first."""
+    found = page.locator(
+        "[data-testid=stSidebar] [data-selected=true], [data-testid=stMain] [data-selected=true]"
+    )
+    return [text.strip() for text in found.all_inner_texts()]
+
+
+def test_the_choices_are_reached_and_changed_by_keyboard_alone(server: str, browser: Browser):
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    page = context.new_page()
+    visit(page, server, "model", model=MODEL)
+    tab_to(page, "24 h")
+    page.keyboard.press("ArrowRight")
+    assert "7 d" in focused(page)
+    page.keyboard.press("Enter")
+    settled(page)
+    assert "range=7d" in page.url
+    tab_to(page, "Traffic")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    settled(page)
+    assert "section=quality" in page.url
+    assert words_missing(page, ["AUC by window"]) == []
+    context.close()
+
+
+def tab_to(page: Page, text: str) -> None:
+    """Press Tab until the focus is on the element with this text."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if focused(page).strip() == text:
+            return
+    pytest.fail(f"{text} can't be reached by Tab")
+
+
+def focused(page: Page) -> str:
+    """The text of the element that has the focus."""
+    return page.evaluate("document.activeElement.innerText || ''")

@@ -59,7 +59,8 @@ def run_page(url: str | None, monkeypatch, page: str, **query: str) -> AppTest:
 def all_text(test: AppTest) -> str:
     """Every text of the page, tables included, Markdown's backslashes and code marks taken off."""
     kinds = (
-        *(test.markdown, test.caption, test.text, test.title, test.subheader, test.code),
+        *(test.markdown, test.caption, test.text, test.title, test.header, test.code),
+        test.subheader,
         test.info,
     )
     texts = [str(each.value) for kind in kinds for each in kind]
@@ -142,28 +143,32 @@ def test_the_overview_tells_bad_news_first(database: SeededDatabase, monkeypatch
     assert "distance of deployment 2 stands apart: 0.500 psi" in text
     assert "alert when above 0.1" in text
     assert "Reduce traffic" in text
-    headings = [each.value for each in test.subheader]
+    headings = [each.value for each in test.header]
     assert headings == ["Alerts", "Blind spots", "Models", "System health"]
 
 
 def test_the_model_page_tells_numbers_with_interval_and_n(database: SeededDatabase, monkeypatch):
-    test = run_page(database.url, monkeypatch, "model", project=PROJECT, model=MODEL)
+    query = {"project": PROJECT, "model": MODEL}
+    test = run_page(database.url, monkeypatch, "model", **query, section="quality")
     text = all_text(test)
-    assert re.search(r"AUC by window .*: 7\d.\d+ %, 95 % interval .* %, n 900\.", text)
-    assert "no verdict on quality" in text
+    assert re.search(r"AUC by window .*: 7\d(\.\d+)? %, 95 % interval .* %, n 900\.", text)
     assert "with too few rows" in text
-    assert len(charts_of(test)) == 6
+    assert len(charts_of(test)) == 3
+    drift = all_text(run_page(database.url, monkeypatch, "model", **query, section="drift"))
+    assert "no verdict on quality" in drift
 
 
 def test_states_without_numbers_say_what_to_do(database: SeededDatabase, monkeypatch):
     query = {"project": PROJECT, "model": STALE_MODEL}
-    text = all_text(run_page(database.url, monkeypatch, "model", **query))
-    assert "Too few rows for quality" in text
-    assert "0 labels, 50 needed" in text
-    assert "Too few labels for calibration" in text
-    assert "Drift could not be measured" in text
-    assert "the profile of this day can't be read" in text
-    assert "It needs 20 requests a window" in text
+    told = {
+        "quality": ("Too few rows for quality", "0 labels, 50 needed",
+                    "Too few labels for calibration"),
+        "drift": ("Drift could not be measured", "the profile of this day can't be read"),
+        "latency": ("It needs 20 requests a window",),
+    }  # fmt: skip
+    for section, parts in told.items():
+        text = all_text(run_page(database.url, monkeypatch, "model", **query, section=section))
+        assert [part for part in parts if part not in text] == []
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
@@ -188,7 +193,8 @@ def test_odd_names_have_a_chart_with_data_and_stand_exactly(
 
 
 def test_odd_names_stand_in_the_heat_map(database: SeededDatabase, monkeypatch):
-    test = run_page(database.url, monkeypatch, "model", project=PROJECT, model=MODEL)
+    query = {"project": PROJECT, "model": MODEL, "section": "drift"}
+    test = run_page(database.url, monkeypatch, "model", **query)
     names = ["column", "window", "value", "state", "rows", "deployments"]
     (told,) = [frame.value for frame in test.dataframe if list(frame.value) == names]
     assert set(ODD_NAMES) <= set(told["column"])
@@ -207,7 +213,8 @@ def test_big_integers_stand_digit_for_digit(own_database: SeededDatabase, monkey
             values = {**row._mapping, **newest, "n": big, "column_name": f"id {place}"}
             del values["id"]
             connection.execute(sa.insert(measurement).values(values))
-    test = run_page(own_database.url, monkeypatch, "model", project=PROJECT, model=MODEL)
+    query = {"project": PROJECT, "model": MODEL, "section": "rows"}
+    test = run_page(own_database.url, monkeypatch, "model", **query)
     (told,) = [frame.value for frame in test.dataframe if "known at" in frame.value]
     for place, big in enumerate(BIG_IDS):
         (value,) = told.loc[told["column"] == f"id {place}", "value"]
@@ -228,7 +235,8 @@ def test_a_stored_infinity_breaks_no_page(own_database: SeededDatabase, monkeypa
         del values["id"], values["known_at"]
         values["known_at"] = own_database.now.replace(year=own_database.now.year + 1)
         connection.execute(sa.insert(measurement).values(values))
-    test = run_page(own_database.url, monkeypatch, "model", project=PROJECT, model=MODEL)
+    query = {"project": PROJECT, "model": MODEL, "section": "quality"}
+    test = run_page(own_database.url, monkeypatch, "model", **query)
     charts_of(test)
     assert "1 failed" in all_text(test)
 
@@ -309,7 +317,8 @@ def test_the_page_draws_50_of_6000_runs_and_says_so(many_runs: tuple[str, str], 
 
 
 def test_the_model_page_tells_the_promise_and_the_incidents(database: SeededDatabase, monkeypatch):
-    test = run_page(database.url, monkeypatch, "model", project=PROJECT, model=MODEL)
+    query = {"project": PROJECT, "model": MODEL, "section": "drift"}
+    test = run_page(database.url, monkeypatch, "model", **query)
     text = all_text(test)
     for part in (
         "available, not yet verified",
@@ -330,7 +339,7 @@ def test_the_model_page_tells_the_promise_and_the_incidents(database: SeededData
 
 
 def test_a_model_without_history_says_that_the_promise_waits(database: SeededDatabase, monkeypatch):
-    query = {"project": PROJECT, "model": STALE_MODEL}
+    query = {"project": PROJECT, "model": STALE_MODEL, "section": "drift"}
     text = all_text(run_page(database.url, monkeypatch, "model", **query))
     assert "0 of 4 healthy weeks of history are there" in text
     assert "No drift incident so far" in text
@@ -411,12 +420,12 @@ def test_the_model_page_shows_what_was_known_on_a_day(own_database: SeededDataba
             del values["id"]
             values["known_at"] = tomorrow
             connection.execute(sa.insert(measurement).values(values))
-    query = {"project": PROJECT, "model": MODEL, "zone": "UTC"}
+    query = {"project": PROJECT, "model": MODEL, "zone": "UTC", "section": "quality"}
     now = all_text(run_page(own_database.url, monkeypatch, "model", **query))
     today = own_database.now.date().isoformat()
     then = all_text(run_page(own_database.url, monkeypatch, "model", as_of=today, **query))
     assert "51.2 %" in now
     assert "51.2 %" not in then
-    assert re.search(r"AUC by window .*: 7\d.\d+ %", then)
+    assert re.search(r"AUC by window .*: 7\d(\.\d+)? %", then)
     assert f"as they were known at the end of {today}" in then
     assert "as they were known" not in now

@@ -51,7 +51,9 @@ def test_as_known_on_a_day(judged: SeededDatabase):
 def test_the_model_page_tells_verdicts_and_whom_to_roll_back_to(
     judged: SeededDatabase, monkeypatch
 ):
-    text = all_text(run_page(judged.url, monkeypatch, "model", project=PROJECT, model=MODEL))
+    text = all_text(
+        run_page(judged.url, monkeypatch, "model", project=PROJECT, model=MODEL, section="golden")
+    )
     for part in (
         "Golden sets and shadow pairs",
         "failed",
@@ -65,6 +67,10 @@ def test_the_model_page_tells_verdicts_and_whom_to_roll_back_to(
 
 
 def test_without_verdicts_the_page_says_how_to_get_one(own_database: SeededDatabase, monkeypatch):
-    text = all_text(run_page(own_database.url, monkeypatch, "model", project=PROJECT, model=MODEL))
+    text = all_text(
+        run_page(
+            own_database.url, monkeypatch, "model", project=PROJECT, model=MODEL, section="golden"
+        )
+    )
     assert "No golden set was judged yet" in text
     assert "inferwatch golden apply" in text

@@ -154,7 +154,13 @@ def test_the_page_tells_signals_and_reviews(
     assert {row for one in rated for row in one.series.frame["reason"]} == {told}
     monkeypatch.setenv("DATABASE_URL", database_url)
     test = AppTest.from_file(str(Path(dashboards.__file__).parent / "app.py"), default_timeout=60)
-    query = {"model": "credit", "from": "2024-05-01", "to": "2024-05-09", "zone": "UTC"}
+    query = {
+        "model": "credit",
+        "from": "2024-05-01",
+        "to": "2024-05-09",
+        "zone": "UTC",
+        "section": "people",
+    }
     test.query_params.update(query)
     test.run()
     test.switch_page("views/model.py").run()
