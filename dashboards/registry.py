@@ -31,6 +31,7 @@ PAGES = (
     PageEntry("groups", "Groups", ":material/groups:", "groups.py"),
     PageEntry("compare", "Compare", ":material/compare_arrows:", "compare.py"),
     PageEntry("labels", "Labels", ":material/label:", "labels.py"),
+    PageEntry("reports", "Reports", ":material/description:", "reports.py"),
     PageEntry("alert", "Alert", ":material/notifications:", "alert.py"),
 )
 

@@ -1,0 +1,93 @@
+"""Reports: a document about one model and one period, for people who review it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboards import kit, words
+from dashboards.as_of import choose_known_by
+from dashboards.frame import Frame, begin
+from dashboards.pick import pick_model
+from dashboards.sidebar import chosen_range
+from monitor.documents.build import Question, build_document
+from monitor.documents.parts import Document, Voice
+from monitor.documents.writers.registry import FORMS
+from monitor.reports.model import newest_moment
+from monitor.reports.models import ModelFacts
+from monitor.windows import Window
+
+BUILT = "report_built"
+FORM_WORDS = {
+    "pdf": "PDF, for reading and signing",
+    "html": "one HTML file",
+    "json": "JSON, all digits",
+    "csv": "CSV, a file a table",
+    "zip": "all forms together",
+}
+
+
+def draw_summary(document: Document) -> None:
+    """What the report says first: what is bad and what is not known."""
+    for voice, icon, title in (
+        (Voice.BAD, ":material/error:", "Needs attention"),
+        (Voice.MISSING, ":material/visibility_off:", "Not known"),
+    ):
+        told = [
+            f"{section.title}: {sentence.text}"
+            for section in document.sections
+            for sentence in section.sentences
+            if sentence.voice is voice
+        ]
+        if told:
+            st.markdown(f"{icon} **{title}**")
+            st.markdown("\n".join(f"- {words.escape(text)}" for text in told))
+
+
+def draw_build(frame: Frame, model: ModelFacts, window: Window) -> None:
+    """The choice of form, and the file."""
+    form = st.selectbox("Form", list(FORM_WORDS), format_func=FORM_WORDS.__getitem__,
+                        key="report_form", bind="query-params")  # fmt: skip
+    question = Question(frame.project.id, model.name, window, frame.known_by or frame.now)
+    key = (question.project_id, model.name, window, frame.known_by)
+    if st.button("Build the report", icon=":material/description:", type="primary"):
+        with st.spinner("Reading what was stored"):
+            st.session_state[BUILT] = (key, frame.ask(_document, question))
+    kept = st.session_state.get(BUILT)
+    if kept is None or kept[0] != key:
+        st.caption("It takes a few seconds a month; nothing is measured anew.")
+        return
+    document = kept[1]
+    wanted = FORMS[form]
+    st.download_button(
+        f"Download as {form}", wanted.write(document), mime=wanted.media_type,
+        file_name=f"{model.name}-{window.start:%Y%m%d}-{window.end:%Y%m%d}.{wanted.ending}",
+        icon=":material/download:",
+    )  # fmt: skip
+    known = words.moment(document.cover.as_known_at, frame.zone, seconds=True)
+    st.caption(f"As known at {words.escape(known)}. The same can be had by command:")
+    first, last = window.start.isoformat(), window.end.isoformat()
+    st.code(
+        f"inferwatch report {model.name} --project '{words.clean(frame.project.name)}'"
+        f" --from {first} --to {last} --as-of {document.cover.as_known_at.isoformat()}"
+        f" --format {form}", language=None, wrap_lines=True,
+    )  # fmt: skip
+    draw_summary(document)
+
+
+def _document(engine: object, _: int, question: Question) -> Document:
+    return build_document(engine, question)  # type: ignore[arg-type]  # opaque to pages
+
+
+def render() -> None:
+    """Draw the page."""
+    frame = begin("Reports")
+    model = pick_model(frame)
+    window = chosen_range(frame, frame.ask(newest_moment, model.id), f"reports:{model.id}")
+    choose_known_by(frame)
+    if model.version is None:
+        kit.empty("This model has no contract", "A report is about what a contract declares.")
+        return
+    draw_build(frame, model, window)
+
+
+render()
