@@ -28,11 +28,16 @@ PAGES = (
     PageEntry("model", "Model", ":material/monitoring:", "model.py"),
     PageEntry("column", "Column", ":material/bar_chart:", "column.py"),
     PageEntry("serving", "Serving", ":material/speed:", "serving.py"),
+    PageEntry("versions", "Versions", ":material/deployed_code_history:", "versions.py"),
+    PageEntry("calibration", "Calibration", ":material/straighten:", "calibration.py"),
     PageEntry("groups", "Groups", ":material/groups:", "groups.py"),
     PageEntry("compare", "Compare", ":material/compare_arrows:", "compare.py"),
     PageEntry("labels", "Labels", ":material/label:", "labels.py"),
     PageEntry("reports", "Reports", ":material/description:", "reports.py"),
+    PageEntry("schema", "Schema and rejections", ":material/rule:", "schema.py"),
+    PageEntry("runs", "Runs", ":material/checklist:", "runs.py"),
     PageEntry("alert", "Alert", ":material/notifications:", "alert.py"),
+    PageEntry("settings", "Settings", ":material/tune:", "settings.py"),
 )
 
 
