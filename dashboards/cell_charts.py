@@ -34,6 +34,7 @@ def heat_map(
             "state": frame["state"].str.replace("_", " "),
             "deployments": frame["deployments"],
             "when": [words.span(start, end, zone) for start, end in spans],
+            "utc": charts.utc_texts(frame["at"], zone, frame["end"]),
             "text": [words.measured(*each) for each in told],
             "reason": frame["reason"].fillna("").map(words.clean),
         }
@@ -51,6 +52,7 @@ def heat_map(
         tooltip=[
             alt.Tooltip("column:N"),
             alt.Tooltip("when:N", title="window"),
+            *charts.utc_tooltip(zone),
             alt.Tooltip("text:N", title="value"),
             alt.Tooltip("state:N"),
             alt.Tooltip("reason:N"),

@@ -21,8 +21,24 @@ from monitor.reports.model import Mark
 PALETTE = ("#3b82c4", "#d9822b", "#2e9e6b", "#a45ec4", "#c94f7c", "#8a8f2f", "#7a8794")
 BASELINE, CURRENT, BAD, QUIET = "#d9822b", "#3b82c4", "#d64545", "#8a94a0"
 HEIGHT = 260
-MARKS = {"deployment": ("deployment began", "#2e9e6b"), "alert": ("alert fired", "#d64545")}
-LINE_FIELDS = ["at", "series", "value", "low", "high", "n", "when", "text", "immature", "piece"]
+MARKS = {
+    "deployment": ("deployment began", "#2e9e6b", [1, 0]),
+    "incident": ("drift incident began", "#a45ec4", [8, 3]),
+    "alert": ("alert fired", "#d64545", [2, 3]),
+}
+LINE_FIELDS = [
+    "at",
+    "series",
+    "value",
+    "low",
+    "high",
+    "n",
+    "when",
+    "utc",
+    "text",
+    "immature",
+    "piece",
+]
 IMMATURE = {"too_early": "labels still to come: too early", "partial": "labels still to come"}
 
 
@@ -42,7 +58,7 @@ def wall_clock(times: pd.Series, zone: ZoneInfo) -> pd.Series:
 
 def line_frame(frame: pd.DataFrame, zone: ZoneInfo, series: str = "method") -> pd.DataFrame:
     """Rows of a measurement series for a line chart; `series` names the field of the lines."""
-    spans = zip(frame["at"], frame["end"], strict=True)
+    spans = list(zip(frame["at"], frame["end"], strict=True))
     told = zip(
         *(frame[name] for name in ("value", "low", "high", "level", "n", "unit")), strict=True
     )
@@ -55,6 +71,7 @@ def line_frame(frame: pd.DataFrame, zone: ZoneInfo, series: str = "method") -> p
             "high": frame["high"],
             "n": frame["n"],
             "when": [words.span(start, end, zone) for start, end in spans],
+            "utc": utc_texts(frame["at"], zone, frame["end"]),
             "text": [
                 ", ".join(part for part in (words.measured(*each), IMMATURE.get(state)) if part)
                 for each, state in zip(told, frame["maturity"], strict=True)
@@ -64,6 +81,18 @@ def line_frame(frame: pd.DataFrame, zone: ZoneInfo, series: str = "method") -> p
         },
         columns=LINE_FIELDS,
     )
+
+
+def utc_texts(times: pd.Series, zone: ZoneInfo, ends: pd.Series | None = None) -> list[str]:
+    """The same times in UTC, for tooltips; empty where they are told in UTC already."""
+    last = ends if ends is not None else [None] * len(times)
+    told = (words.in_utc(at, zone, end) for at, end in zip(times, last, strict=True))
+    return [(text or "").removeprefix("In UTC: ") for text in told]
+
+
+def utc_tooltip(zone: ZoneInfo) -> list[Any]:
+    """The line of a tooltip that tells the time in UTC, where the axis does not."""
+    return [] if zone.key == "UTC" else [alt.Tooltip("utc:N", title="in UTC")]
 
 
 def _pieces(at: pd.Series, series: pd.Series) -> list[int]:
@@ -108,6 +137,7 @@ def lines(
         layers.append(band.transform_filter("isValid(datum.low) && isValid(datum.high)"))
     tooltip = [
         alt.Tooltip("when:N", title="window"),
+        *utc_tooltip(zone),
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("text:N", title="value"),
     ]
@@ -131,6 +161,7 @@ def traffic_bars(frame: pd.DataFrame, bucket: str, zone: ZoneInfo, marks: Sequen
             "series": frame["deployment"].map(words.clean),
             "n": frame["n"],
             "when": [words.moment(at, zone) for at in frame["at"]],
+            "utc": utc_texts(frame["at"], zone),
         }
     )
     names = list(dict.fromkeys(shown["series"]))
@@ -146,6 +177,7 @@ def traffic_bars(frame: pd.DataFrame, bucket: str, zone: ZoneInfo, marks: Sequen
             color=alt.Color("series:N", scale=colours, legend=legend if len(names) > 1 else None),
             tooltip=[
                 alt.Tooltip("when:N", title=bucket),
+                *utc_tooltip(zone),
                 alt.Tooltip("series:N", title="deployment"),
                 alt.Tooltip("n:Q", title="requests", format=","),
             ],
@@ -161,6 +193,7 @@ def marks_caption(marks: Sequence[Mark]) -> None:
         text
         for kind, text in (
             ("deployment", ":green[**|**] a deployment began"),
+            ("incident", ":violet[**¦**] a drift incident began"),
             ("alert", ":red[**┊**] an alert fired"),
         )
         if kind in kinds
@@ -194,7 +227,7 @@ def _threshold(bound: float) -> Any:
 
 def mark_layers(marks: Sequence[Mark], zone: ZoneInfo) -> list[Any]:
     layers = []
-    for kind, (what, colour) in MARKS.items():
+    for kind, (what, colour, dash) in MARKS.items():
         found = [mark for mark in marks if mark.kind == kind]
         if not found:
             continue
@@ -204,15 +237,20 @@ def mark_layers(marks: Sequence[Mark], zone: ZoneInfo) -> list[Any]:
                 "what": what,
                 "name": [words.clean(mark.text) for mark in found],
                 "when": [words.moment(mark.at, zone) for mark in found],
+                "utc": utc_texts(pd.Series([mark.at for mark in found]), zone),
             }
         )
-        dash = [1, 0] if kind == "deployment" else [2, 3]
         layers.append(
             alt.Chart(frame)
             .mark_rule(color=colour, strokeWidth=1.5, strokeDash=dash)
             .encode(
                 x=_time_axis(),
-                tooltip=[alt.Tooltip("what:N"), alt.Tooltip("name:N"), alt.Tooltip("when:N")],
+                tooltip=[
+                    alt.Tooltip("what:N"),
+                    alt.Tooltip("name:N"),
+                    alt.Tooltip("when:N"),
+                    *utc_tooltip(zone),
+                ],
             )
         )
     return layers

@@ -50,6 +50,7 @@ def draw_drift(frame: Frame, model: ModelFacts, window: Window, happened: tuple[
     description = _description(found, baseline)
     st.caption(words.escape(description))
     chart = cell_charts.heat_map(found.frame, found.columns, found.unit, frame.zone, happened)
+    charts.marks_caption(happened)
     charts.draw(chart, description, _told(frame, found), "drift")
     _happened(frame, happened)
     st.markdown("**Columns that moved most**")

@@ -10,6 +10,7 @@ from dashboards.as_of import choose_known_by
 from dashboards.frame import Frame, begin, number_parameter
 from dashboards.pick import pick_column, pick_model
 from dashboards.seasonal_view import draw_seasonal
+from dashboards.segments_view import draw_segments
 from dashboards.sidebar import chosen_range
 from monitor.reports.baselines import BaselineName
 from monitor.reports.column import (
@@ -143,10 +144,19 @@ def draw_history(
 
 
 def draw_missing(
-    frame: Frame, model: ModelFacts, views: list[str], window: Window, baseline_id: int | None
+    frame: Frame, model: ModelFacts, report: ColumnReport, views: list[str], window: Window
 ) -> None:
-    """The share of rows without a value over time."""
-    st.header("Missing values")
+    """The share of rows without a value, against the baseline and over time."""
+    st.header("Missing and invalid values")
+    if report.distributions:
+        now, then = report.distributions[0].current, report.distributions[0].baseline
+        told = [
+            f"{words.whole(side.missing)} of {words.whole(side.n)} rows"
+            f" ({words.number(side.missing / max(side.n, 1), 'share')})"
+            for side in (now, then)
+        ]
+        st.markdown(words.escape(f"Missing now {told[0]}, in the baseline {told[1]}."))
+    baseline_id = report.baseline.id if report.baseline else None
     found = frame.ask(
         series,
         model.id,
@@ -165,13 +175,17 @@ def draw_violations(
     frame: Frame, model: ModelFacts, column: str, report: ColumnReport, window: Window
 ) -> None:
     """How often values broke the contract, by reason, with masked examples."""
-    st.header("Broken values")
+    st.markdown("**Invalid, by reason**")
     found = report.violations
     if found.empty:
         st.caption(":material/check: No value of this column broke the contract in these days.")
     else:
         totals = found.groupby("reason")["n"].sum().sort_values(ascending=False)
-        said = ", ".join(f"{reason} {words.whole(count)}" for reason, count in totals.items())
+        n = report.distributions[0].current.n if report.distributions else 0
+        said = ", ".join(
+            f"{reason} {words.whole(count)}" + (f" ({words.number(count / n, 'share')})" * (n > 0))
+            for reason, count in totals.items()
+        )
         description = f"Values that broke the contract a day, by reason: {said}."
         told = found.assign(at=[f"{at:%Y-%m-%d}" for at in found["at"]],
                             n=found["n"].map(words.whole))  # fmt: skip
@@ -203,7 +217,8 @@ def render() -> None:
     draw_history(frame, model, views, window, baseline_id)
     happened = frame.ask(marks, model.name, model.id, window)
     draw_seasonal(frame, model, column, window, happened)
-    draw_missing(frame, model, views, window, baseline_id)
+    draw_segments(frame, model, views[0], window, report.baseline)
+    draw_missing(frame, model, report, views, window)
     draw_violations(frame, model, column, report, window)
     findings.draw_list(frame, model=model.name, column=column)
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pandas as pd
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Engine
 
 from monitor.checks.registry import CheckName
 from monitor.measurement import MeasurementState
+from monitor.reports.column_segments import segment_names
 from monitor.reports.database import reading
 from monitor.reports.measurements import Filter, MeasurementRow, read_measurements
-from monitor.store.tables import measurement, segment
+from monitor.store.tables import measurement
 from monitor.windows import Window
 
 CALIBRATION = CheckName.CALIBRATION.value
@@ -72,22 +73,12 @@ def calibration_choices(
     )  # fmt: skip
     with reading(engine, project_id) as connection:
         found = connection.execute(tried).all()
-        names = _segment_names(connection, project_id, model_id)
+        names = segment_names(connection, project_id, model_id)
     classes = sorted({one.column_name for one in found if one.column_name})
     numbers = sorted({one.segment_id for one in found if one.segment_id})
     return CalibrationChoices(
         tuple(classes), {number: names.get(number, f"segment {number}") for number in numbers}
     )
-
-
-def _segment_names(connection: Connection, project_id: int, model_id: int) -> dict[int, str]:
-    query = sa.select(segment.c.id, segment.c.definition).where(
-        segment.c.project_id == project_id, segment.c.model_id == model_id
-    )
-    return {
-        one.id: ", ".join(f"{name}={value}" for name, value in sorted(one.definition.items()))
-        for one in connection.execute(query)
-    }
 
 
 def calibration_facts(

@@ -97,7 +97,7 @@ def column_report(
         if chosen is None:
             why = "there is no baseline yet: it is made from the reference or the first requests"
             return ColumnReport((), None, (), _no_violations(), why)
-        cells = _binning(connection, project_id, chosen.binning_id)
+        cells = read_binning(connection, project_id, chosen.binning_id)
         parts = _parts(connection, project_id, model_id, chosen.binning_id, window, deployment_id)
     names = tuple(baseline_name(row) for row in known)
     violations = _violations(parts, column)
@@ -137,7 +137,8 @@ def reason_words(reason: ViolationReason) -> str:
     return reason.name.lower().replace("_", " ")
 
 
-def _binning(connection: Connection, project_id: int, binning_id: int) -> Binning:
+def read_binning(connection: Connection, project_id: int, binning_id: int) -> Binning:
+    """The cells of this number."""
     query = sa.select(binning.c.body).where(
         binning.c.project_id == project_id, binning.c.id == binning_id
     )

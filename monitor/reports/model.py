@@ -21,7 +21,7 @@ from monitor.reports.measurements import (
 )
 from monitor.reports.profile_cover import COUNTED_PARTS, counted_rows, hours_in, live_all
 from monitor.reports.series import deployment_titles
-from monitor.store.tables import alert, prediction_block, profile
+from monitor.store.tables import alert, incident, prediction_block, profile
 from monitor.windows import Grain, Window
 
 HOURS_UNTIL = timedelta(days=3)
@@ -40,7 +40,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Mark:
-    """Something that happened at a moment: a deployment that began, or an alert that fired."""
+    """Something that happened: a deployment or drift incident that began, an alert that fired."""
 
     at: datetime
     kind: str
@@ -109,10 +109,11 @@ def traffic(
 def marks(
     engine: Engine, project_id: int, model_name: str, model_id: int, window: Window
 ) -> tuple[Mark, ...]:
-    """Deployments that began and alerts that fired in the window, oldest first."""
+    """Deployments and drift incidents that began, and alerts that fired, oldest first."""
     with reading(engine, project_id) as connection:
         found = [
             *_began(connection, project_id, model_id, window),
+            *_opened(connection, project_id, model_id, window),
             *_fired(connection, project_id, model_name, window),
         ]
     return tuple(sorted(found, key=lambda mark: mark.at))
@@ -167,6 +168,25 @@ def _began(connection: Connection, project_id: int, model_id: int, window: Windo
         Mark(row.began, "deployment", titles.get(row.deployment_id, str(row.deployment_id)))
         for row in connection.execute(query)
         if row.began in window
+    ]
+
+
+def _opened(connection: Connection, project_id: int, model_id: int, window: Window) -> list[Mark]:
+    query = (
+        sa.select(incident.c.opened_at, incident.c.id, incident.c.leading_column)
+        .where(
+            incident.c.project_id == project_id,
+            incident.c.model_id == model_id,
+            incident.c.leg == LIVE_LEG,
+            incident.c.opened_at >= window.start,
+            incident.c.opened_at < window.end,
+        )
+        .order_by(incident.c.opened_at.desc())
+        .limit(50)
+    )
+    return [
+        Mark(row.opened_at, "incident", f"incident {row.id}, led by {row.leading_column}")
+        for row in connection.execute(query)
     ]
 
 

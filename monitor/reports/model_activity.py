@@ -64,7 +64,7 @@ class _Shown:
     def holds(self, start: sa.ColumnElement[datetime]) -> sa.ColumnElement[bool]:
         if self.window is not None:
             return sa.and_(start >= self.window.start, start < self.window.end)
-        return start > self.newest.c.newest - timedelta(days=self.days)
+        return start >= self.newest.c.newest - timedelta(days=self.days - 1)
 
 
 def activities(

@@ -68,7 +68,9 @@ WORDS = {
     "column": (
         "Distribution against the baseline",
         "cells that moved most",
-        "Missing values",
+        "Missing and invalid values",
+        "Invalid, by reason",
+        "Segments",
         "from what its hours should show, windows of a day",
     ),
     "odd-column": ("price $ net $", "cells that moved most"),

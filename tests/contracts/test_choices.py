@@ -3,6 +3,7 @@ next page, and narrows what is shown."""
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from zoneinfo import ZoneInfo
@@ -144,3 +145,16 @@ def test_choosing_another_model_leaves_the_deployment_of_the_first(
     assert not test.exception
     assert "deployment" not in test.query_params
     assert "No requests" not in all_text(test)
+
+
+@pytest.mark.parametrize(("zone", "told"), [("Asia/Tokyo", True), ("UTC", False)])
+def test_times_are_told_in_utc_too_where_the_reader_has_another_zone(
+    database: SeededDatabase, monkeypatch, zone: str, told: bool
+):
+    """By tooltips of charts, and by the help of what stands in the text."""
+    query = {"project": PROJECT, "model": MODEL, "zone": zone}
+    test = run_page(database.url, monkeypatch, "model", **query)
+    (chart,) = charts_of(test)
+    assert ("in UTC" in json.dumps(chart)) is told
+    helps = [each.help for each in (*test.markdown, *test.caption) if each.help]
+    assert any(text.startswith("In UTC: ") for text in helps) is told

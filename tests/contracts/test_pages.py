@@ -187,7 +187,7 @@ def test_odd_names_have_a_chart_with_data_and_stand_exactly(
     for chart in charts_of(test):
         fields = set(re.findall(r'"field": ?"([^"]+)"', json.dumps(chart)))
         assert fields <= {
-            *("at", "value", "low", "high", "series", "when", "text", "name", "what"),
+            *("at", "value", "low", "high", "series", "when", "utc", "text", "name", "what"),
             *("label", "baseline", "current", "then", "now", "kind", "cell", "n", "piece"),
         }
 

@@ -182,6 +182,8 @@ def test_marks_are_deployments_by_their_first_request_and_alerts_that_fired(
 ):
     seeded = database.seeded
     found = database.ask(marks, MODEL, seeded.model_id, seeded.window)
+    opened = {mark.text for mark in found if mark.kind == "incident"}
+    assert "incident 2, led by distance" in opened
     began = [(mark.at, mark.text) for mark in found if mark.kind == "deployment"]
     assert began == [
         (seeded.window.start, "spring"),
