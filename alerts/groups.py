@@ -23,7 +23,12 @@ class EventType(StrEnum):
     STORM = "finding.storm"  # more messages than people can read, told as one
     DEAD_LETTERED = "delivery.dead_lettered"  # a message that reached nobody
     RESPONSE_REQUESTED = "response.requested"  # a deployment system is asked to act
+    REPORT_READY = "report.ready"  # a scheduled report was built
     PING = "test.ping"
+
+
+ASKS_NOTHING = frozenset({EventType.PING, EventType.REPORT_READY})
+"""Messages after which nothing may stay open anywhere."""
 
 
 class Change(StrEnum):

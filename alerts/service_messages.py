@@ -56,12 +56,12 @@ def tell_dead_letters(
     if len(ordered) > _SHOWN:
         lines.append(f"{len(ordered) - _SHOWN} more: `inferwatch deliveries list --state dead`")
     lines.append("When the receiver is mended: `inferwatch deliveries resend`")
-    common = _common(title, fallback, severity, project, url)
+    common = common_keys(title, fallback, severity, project, url)
     common["not_reached"] = clean(receiver, _TITLE)
     for shown in range(min(len(ordered), _SHOWN), -1, -1):
         data = {**common, "deliveries": [_letter_body(each) for each in ordered[:shown]],
                 "counts": _counts(len(ordered), shown)}  # fmt: skip
-        told = _message(
+        told = own_message(
             EventType.DEAD_LETTERED, fallback, severity, title, lines, data, receiver, now
         )
         if len(encode_body(told.body)) < MAXIMUM_BODY_BYTES:
@@ -77,9 +77,9 @@ def ping_message(receiver: str, project: str, url: str, now: datetime) -> Messag
     """The test message: it asks nothing of anybody."""
     title = f"Test message of Inferwatch to {receiver}"
     lines = [title, f"Sent at {moment_text(now)}. Nobody need do anything."]
-    data = _common(title, receiver, Severity.NOTICE, project, url)
+    data = common_keys(title, receiver, Severity.NOTICE, project, url)
     data["counts"] = _counts(0, 0)
-    return _message(
+    return own_message(
         EventType.PING, receiver, Severity.NOTICE, title, lines, data, "test message", now
     )
 
@@ -99,7 +99,7 @@ def _letter_body(letter: DeadLetter) -> Json:
     }
 
 
-def _common(
+def common_keys(
     title: str, receiver: str, severity: Severity, project: str, url: str
 ) -> dict[str, Json]:
     """The keys that every message has."""
@@ -117,7 +117,7 @@ def _common(
     }
 
 
-def _message(
+def own_message(
     event: EventType, receiver: str, severity: Severity, title: str, lines: Sequence[str],
     data: dict[str, Json], about: str, now: datetime,
 ) -> Message:  # fmt: skip

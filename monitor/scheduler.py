@@ -34,6 +34,7 @@ from monitor.jobs.keep_house import (
     prepare_partitions,
 )
 from monitor.jobs.run import Runner
+from monitor.jobs.scheduled_reports import build_due_reports
 from monitor.jobs.scraping.scraper import Scraper
 from monitor.store.engine import Role, transaction
 from monitor.store.server_readings import forget_server_readings
@@ -42,6 +43,7 @@ log = logging.getLogger("inferwatch.scheduler")
 
 JOBS_SECONDS, BEAT_SECONDS, HOUSE_SECONDS = 20, 15, 3600
 NOTIFY_SECONDS, DELIVER_SECONDS, SWITCH_SECONDS, SCRAPE_SECONDS = 1, 1, 5, 1
+REPORTS_SECONDS = 300
 CONDITIONS_SECONDS, RESTATE_SECONDS = 60, int(Alertmanager.restates.total_seconds())
 
 
@@ -88,6 +90,7 @@ class Worker:
             ("switch", SWITCH_SECONDS, self.call_switches),
             ("scrape", SCRAPE_SECONDS, self.scrape_due),
             ("restate", RESTATE_SECONDS, self.restate_due),
+            ("reports", REPORTS_SECONDS, self.build_reports),
         ):
             made.add_job(
                 guarded(name, work),
@@ -112,6 +115,11 @@ class Worker:
     def restate_due(self) -> None:
         """What receivers forget that keep no alert over a restart."""
         self.runner.restate_due(self._http)
+
+    def build_reports(self) -> None:
+        """Reports whose period is over and settled."""
+        for _, number in self.runner.projects():
+            build_due_reports(self.engine, number, self.runner.clock(), self.runner.public_url)
 
     def notify_due(self) -> None:
         """Plan what is owed and which actions are due, and begin to send it at once."""

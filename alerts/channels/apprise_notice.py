@@ -33,7 +33,7 @@ MAXIMUM_CHARACTERS = 4_000
 _CHILD = "alerts.channels.apprise_child"
 # Certificates of the operator's own; everything else of the environment stays here.
 _PASSED_ON = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
-_KINDS = {EventType.RESOLVED: "success", EventType.PING: "info"}
+_KINDS = {EventType.RESOLVED: "success", EventType.PING: "info", EventType.REPORT_READY: "info"}
 _FAILURES = {
     Outcome.NOT_TAKEN: SendFailure.RECEIVER_ERROR,
     Outcome.REFUSED: SendFailure.ADDRESS_REFUSED,

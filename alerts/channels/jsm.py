@@ -27,7 +27,7 @@ from alerts.channels.http_post import (
 from alerts.channels.outbound import Outbound
 from alerts.channels.shown import ends_incident, incident_key, plain_text, shown
 from alerts.config import Receiver
-from alerts.groups import EventType
+from alerts.groups import ASKS_NOTHING, EventType
 from alerts.message_body import encode_body
 from alerts.messages import Message
 from alerts.model import Severity
@@ -98,7 +98,7 @@ def requests_of(message: Message, alias: str) -> tuple[tuple[str, dict[str, Any]
     if ends_incident(message):
         return (("close", note_body(message)),)
     created = ("", creation_body(message, alias))
-    if message.event is EventType.PING:
+    if message.event in ASKS_NOTHING:
         return (created, ("close", note_body(message)))
     return (created, ("notes", note_body(message))) if is_news(message) else (created,)
 

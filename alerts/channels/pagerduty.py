@@ -33,7 +33,7 @@ from alerts.channels.shown import (
     shown_title,
 )
 from alerts.config import Receiver
-from alerts.groups import EventType
+from alerts.groups import ASKS_NOTHING
 from alerts.message_body import encode_body
 from alerts.messages import Message
 from alerts.model import Severity
@@ -92,7 +92,7 @@ def events_of(message: Message, key: str, now: datetime) -> tuple[dict[str, Any]
     if ends_incident(message):
         return (resolve_event(key),)
     begun = trigger_event(message, key, now)
-    return (begun, resolve_event(key)) if message.event is EventType.PING else (begun,)
+    return (begun, resolve_event(key)) if message.event in ASKS_NOTHING else (begun,)
 
 
 def resolve_event(key: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from dashboards import kit, words
@@ -12,11 +13,13 @@ from dashboards.sidebar import chosen_range
 from monitor.documents.build import Question, build_document
 from monitor.documents.parts import Document, Voice
 from monitor.documents.writers.registry import FORMS
+from monitor.reports.kept_reports import BuiltReport, kept_body, kept_reports
 from monitor.reports.model import newest_moment
 from monitor.reports.models import ModelFacts
 from monitor.windows import Window
 
 BUILT = "report_built"
+MOST_KEPT = 12
 FORM_WORDS = {
     "pdf": "PDF, for reading and signing",
     "html": "one HTML file",
@@ -74,6 +77,43 @@ def draw_build(frame: Frame, model: ModelFacts, window: Window) -> None:
     draw_summary(document)
 
 
+def draw_kept(frame: Frame, model: ModelFacts) -> None:
+    """Reports that were built on a schedule."""
+    st.header("Built on a schedule")
+    found = frame.ask(kept_reports, model.id)
+    if not found.schedules and not found.built:
+        kit.empty(
+            "No report of this model is built on a schedule", "Have one built each month.",
+            f"inferwatch reports schedule {model.name} --every month --receiver NAME",
+        )  # fmt: skip
+        return
+    rows = [
+        (str(one.id), f"each {one.every}", one.form, words.clean(one.receiver or "nobody"),
+         words.clean(one.created_by),
+         "ended" if one.ended_at else words.moment(one.next_at, frame.zone))
+        for one in found.schedules
+    ]  # fmt: skip
+    names = ["schedule", "period", "form", "told to", "by", "next at"]
+    kit.table(pd.DataFrame(rows, columns=names), f"{len(rows)} schedules")
+    for one in found.built[:MOST_KEPT]:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            told = words.span(one.period.start, one.period.end, frame.zone)
+            st.markdown(
+                f"Report {one.id}: {words.escape(told)}, SHA\\-256 {words.code(one.sha256)}"
+            )
+            if st.button("Fetch", key=f"fetch:{one.id}"):
+                _offer(frame, model, one)
+
+
+def _offer(frame: Frame, model: ModelFacts, one: BuiltReport) -> None:
+    _, body = frame.ask(kept_body, one.id)
+    wanted = FORMS[one.form]
+    st.download_button(
+        f"Download report {one.id}", body, mime=wanted.media_type,
+        file_name=f"{model.name}-report-{one.id}.{wanted.ending}",
+    )  # fmt: skip
+
+
 def _document(engine: object, _: int, question: Question) -> Document:
     return build_document(engine, question)  # type: ignore[arg-type]  # opaque to pages
 
@@ -88,6 +128,7 @@ def render() -> None:
         kit.empty("This model has no contract", "A report is about what a contract declares.")
         return
     draw_build(frame, model, window)
+    draw_kept(frame, model)
 
 
 render()

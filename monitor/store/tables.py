@@ -62,6 +62,7 @@ from monitor.store.quality_tables import (
     review_draw,
     review_item,
 )
+from monitor.store.report_tables import report_built, report_schedule
 
 project = Table(
     "project",
@@ -477,6 +478,8 @@ __all__ = (
     "notice_clock",
     "receiver_state",
     "rehearsal",
+    "report_built",
+    "report_schedule",
     "response_action",
     "response_switch",
     "review_draw",
