@@ -11,17 +11,24 @@ import streamlit as st
 
 LINE, THRESHOLD, BARS = "#3b82c4", "#d64545", "#6b8fb3"
 EDGE = 3
+WIDTH, HEIGHT = 150, 36
+BARS_WIDTH, BARS_HEIGHT = 280, 48
 
 
-def draw_line(
-    values: Sequence[float | None],
-    bounds: Sequence[float | None],
-    alt: str,
-    *,
-    width: int = 150,
-    height: int = 36,
-) -> None:
-    """A line with breaks where there is no number, thresholds dashed, the newest point filled."""
+def draw_line(values: Sequence[float | None], bounds: Sequence[float | None], alt: str) -> None:
+    """A line with its thresholds; `alt` tells it in words."""
+    st.image(line_picture(values, bounds), alt=alt, width=WIDTH)
+
+
+def draw_bars(values: Sequence[int], alt: str) -> None:
+    """One bar a value; `alt` tells them in words."""
+    st.image(bars_picture(values), alt=alt, width=BARS_WIDTH)
+
+
+def line_picture(values: Sequence[float | None], bounds: Sequence[float | None]) -> str:
+    """SVG of a line with breaks where there is no number, thresholds dashed, the newest point
+    filled. At least one value is a number."""
+    width, height = WIDTH, HEIGHT
     known = [each for each in (*values, *bounds) if each is not None]
     low, high = min(known), max(known)
     spread = (high - low) or 1.0
@@ -46,11 +53,12 @@ def draw_line(
             parts.append(_dot(piece[0][0], y(piece[0][1]), 1.6))
     newest = [(x, value) for x, value in at if value is not None][-1]
     parts.append(_dot(newest[0], y(newest[1]), 2.6))
-    _show(parts, alt, width, height)
+    return _picture(parts, width, height)
 
 
-def draw_bars(values: Sequence[int], alt: str, *, width: int = 280, height: int = 48) -> None:
-    """One bar a value, from zero."""
+def bars_picture(values: Sequence[int]) -> str:
+    """SVG of one bar a value, from zero."""
+    width, height = BARS_WIDTH, BARS_HEIGHT
     top = max(values) or 1
     step = width / len(values)
     parts = []
@@ -60,7 +68,7 @@ def draw_bars(values: Sequence[int], alt: str, *, width: int = 280, height: int 
             f'<rect x="{place * step + step * 0.15:.1f}" y="{height - tall:.1f}"'
             f' width="{step * 0.7:.1f}" height="{tall}" fill="{BARS}"/>'
         )
-    _show(parts, alt, width, height)
+    return _picture(parts, width, height)
 
 
 def _pieces(at: Sequence[tuple[float, float | None]]) -> list[list[tuple[float, float]]]:
@@ -78,9 +86,8 @@ def _dot(x: float, y: float, radius: float) -> str:
     return f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{LINE}"/>'
 
 
-def _show(parts: Sequence[str], alt: str, width: int, height: int) -> None:
-    picture = (
+def _picture(parts: Sequence[str], width: int, height: int) -> str:
+    return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
         f' viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
     )
-    st.image(picture, alt=alt, width=width)

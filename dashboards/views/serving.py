@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from dashboards import kit
 from dashboards.frame import begin
 from dashboards.pick import pick_model
@@ -28,6 +30,8 @@ def render() -> None:
         draw_outcomes(frame, report)
         draw_times(report)
         draw_stages(report)
+    if frame.deployment is not None:
+        st.caption(":material/filter_alt_off: What follows is of all deployments together.")
     for draw in SECTIONS:
         draw(frame, model, window)
     frame.link("model", f"All of {model.name}", model=model.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,6 +15,7 @@ from monitor.reports.profile_cover import covering, whole_days
 from monitor.reports.time_range import (
     days_of,
     last_days,
+    newest_range,
     parse_day,
     window_of_days,
     zone_of,
@@ -150,3 +151,19 @@ def _store(connection, seeded, moments):
             for (grain, start), n in counts.items()
         ],
     )
+
+
+@pytest.mark.parametrize("name", ["24h", "7d", "30d"])
+@pytest.mark.parametrize("hour", [0, 6, 23])
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_a_range_covers_its_hours_in_whole_local_days(name: str, hour: int, zone: str):
+    """Up to the moment, from a local midnight; never more than one day longer than its name."""
+    here = ZoneInfo(zone)
+    end = datetime(2024, 7, 10, hour, tzinfo=UTC)
+    window = newest_range(end, here, name)
+    asked = {"24h": timedelta(hours=24), "7d": timedelta(days=7), "30d": timedelta(days=30)}[name]
+    assert window.start.astimezone(here).time() == window.end.astimezone(here).time() == time()
+    assert window.end - timedelta(days=1) < end <= window.end
+    assert window.end - window.start <= asked + timedelta(days=1)
+    if name == "24h":
+        assert window.start <= end - asked

@@ -117,3 +117,13 @@ def test_the_policy_allows_the_inline_script_by_hash_and_nothing_from_outside():
     assert "script-src 'self' 'sha256-" in dict(security_headers())[
         b"content-security-policy"
     ].decode()  # fmt: skip
+
+
+def test_a_time_is_told_in_utc_only_where_it_is_not_already():
+    later = NOON + timedelta(hours=3)
+    assert words.in_utc(NOON, UTC_ZONE) is None
+    assert words.in_utc(None, TOKYO) is None
+    assert words.in_utc(NOON, TOKYO) == "In UTC: 2026-11-29 12:00 UTC"
+    assert (
+        words.in_utc(NOON, TOKYO, later) == "In UTC: 2026-11-29 12:00 UTC to 2026-11-29 15:00 UTC"
+    )
