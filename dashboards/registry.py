@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitor.access import Right
+
 VIEWS = Path(__file__).parent / "views"
 
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page: address (`/model`; the first one is also at `/`), title, icon of links, file."""
+    """One page: address (`/model`; the first one is also at `/`), title, icon of links, file.
+
+    `right` is what a reader's role must allow.
+    """
 
     url_path: str
     title: str
     icon: str
     file: str
+    right: Right = Right.SEE_NUMBERS
 
     @property
     def path(self) -> Path:
@@ -31,7 +37,7 @@ PAGES = (
     PageEntry("groups", "Groups", ":material/groups:", "groups.py"),
     PageEntry("compare", "Compare", ":material/compare_arrows:", "compare.py"),
     PageEntry("labels", "Labels", ":material/label:", "labels.py"),
-    PageEntry("alert", "Alert", ":material/notifications:", "alert.py"),
+    PageEntry("alert", "Alert", ":material/notifications:", "alert.py", Right.SEE_ALERTS),
 )
 
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from monitor.store.access_tables import account, one_time_link
+from monitor.store.accounts import has_accounts
 from monitor.store.sessions import TOKEN_BYTES, digest_of
 
 GOOD_FOR = timedelta(hours=24)
@@ -41,6 +42,18 @@ def make_link(connection: Connection, account_id: int | None, by: str, now: date
         )
     )
     return token
+
+
+def first_link(connection: Connection, public_url: str, by: str, now: datetime) -> str | None:
+    """The address that makes the first account; None when there is an account already."""
+    if has_accounts(connection):
+        return None
+    return link_address(public_url, make_link(connection, None, by, now))
+
+
+def link_address(public_url: str, token: str) -> str:
+    """Where a browser opens a link."""
+    return f"{public_url.rstrip('/')}{LINK_PATH}{token}"
 
 
 def find_link(connection: Connection, token: str, now: datetime) -> OneTimeLink | None:
