@@ -29,19 +29,40 @@ def dashboard(
         int | None,
         typer.Option("--port", min=1, max=65535, help="Default INFERWATCH_DASHBOARD_PORT."),
     ] = None,
+    no_link: Annotated[
+        bool, typer.Option("--no-link", help="Print no one-time link for the first account.")
+    ] = False,
 ) -> None:
     """Serve the dashboard until Ctrl-C.
 
-    It reads the database only, apart from taking alerts on and closing them.
+    It reads the database only, apart from sign-ins and what people do about alerts. While there is
+    no account, a one-time link that makes the first is printed.
     """
     from monitor.cli.common import settings_with_database
+    from monitor.settings import refuse_open_dashboard
 
     settings = settings_with_database()
     host, port = host or settings.host, port or settings.dashboard_port
+    refuse_open_dashboard(settings, host)
+    link = None if no_link else _link(settings)
     command = dashboard_command(host, port, settings.public_url)
     typer.echo(f"Dashboard on http://{host}:{port}")
+    if link is not None:
+        typer.echo(f"Sign in:     {link} (makes the first account; once, within a day)")
     sys.stdout.flush()
     os.execve(command[0], command, dashboard_environment(settings))  # noqa: S606 - no shell
+
+
+def _link(settings: Settings) -> str | None:
+    """The link for the first account; a database that is away now may be there in a moment."""
+    from monitor.cli.run import prepare_link
+    from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+
+    try:
+        return prepare_link(settings.database_url or "", settings)
+    except (DatabaseUnavailable, DatabaseNotReady) as error:
+        typer.echo(f"No sign-in link was made: {error}", err=True)
+        return None
 
 
 def dashboard_command(host: str, port: int, public_url: str) -> list[str]:

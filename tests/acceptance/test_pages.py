@@ -24,6 +24,7 @@ from monitor.reports.actions import acknowledge
 from monitor.reports.alerts import finding
 from tests.dashboard_seed import MODEL, PROJECT, STALE_MODEL
 from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
+from tests.signed_in import Served, opened_with_session, session_cookie, signed_in
 
 __all__ = ["database", "own_database", "seeded_template"]
 
@@ -94,7 +95,7 @@ class Watched:
     problems: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, page: Page, server: str) -> Watched:
+    def open(cls, page: Page, server: Served) -> Watched:
         watched = cls(page)
         page.on("pageerror", lambda error: watched.problems.append(str(error)))
         page.on("console", watched._on_console)
@@ -105,24 +106,24 @@ class Watched:
         if message.type == "error" and not EXPECTED_MISSES.search(message.location.get("url", "")):
             self.problems.append(message.text)
 
-    def _on_request(self, url: str, server: str) -> None:
+    def _on_request(self, url: str, server: Served) -> None:
         host = server.removeprefix("http://")
         if not url.startswith((f"http://{host}", f"ws://{host}", "data:", "blob:")):
             self.problems.append(f"a request left this server: {url}")
 
 
 @contextmanager
-def served(url: str) -> Iterator[str]:
+def served(url: str, **settings: str) -> Iterator[Served]:
     """The dashboard as its own process; the address it answers at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "monitor", "dashboard", "--port", str(port)]
-    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}) as process:
+    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url, **settings}) as process:
         address = f"http://127.0.0.1:{port}"
         try:
-            _wait_for(f"{address}/_stcore/health")
-            yield address
+            _wait_for(f"{address}/healthz")
+            yield Served(address, url)
         finally:
             process.terminate()
             process.wait(20)
@@ -140,7 +141,7 @@ def _wait_for(address: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def server(database: SeededDatabase) -> Iterator[str]:
+def server(database: SeededDatabase) -> Iterator[Served]:
     with served(database.url) as address:
         yield address
 
@@ -163,7 +164,7 @@ def pictures() -> Path:
     return Path(folder)
 
 
-def visit(page: Page, server: str, path: str, **query: str) -> None:
+def visit(page: Page, server: Served, path: str, **query: str) -> None:
     """Open an address and wait until the script has run and its charts stand."""
     page.goto(f"{server}/{path}?{urlencode({'project': PROJECT, **query})}")
     page.locator("h1").first.wait_for(timeout=30_000)
@@ -218,13 +219,13 @@ LOOKS = ((1440, "light"), (390, "light"), (390, "dark"), (1440, "dark"))
 
 @pytest.mark.parametrize("name", list(ADDRESSES))
 def test_a_page_looks_right(
-    server: str, database: SeededDatabase, browser: Browser, pictures: Path, name: str
+    server: Served, database: SeededDatabase, browser: Browser, pictures: Path, name: str
 ):
     """Wide and narrow, light and dark: nothing sticks out, nothing complains, all words stand."""
     path, query = ADDRESSES[name]
     if "alert" in query:
         query = {"alert": str(database.seeded.alert_ids[query["alert"]])}
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900}, timezone_id="UTC")
     watched = Watched.open(context.new_page(), server)
     page = watched.page
     visit(page, server, path, **query)
@@ -272,8 +273,10 @@ def _clipped(page: Page) -> list[str]:
     )
 
 
-def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str, browser: Browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(
+    server: Served, browser: Browser
+):
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900})
     page = context.new_page()
     visit(page, server, "model", model=MODEL)
     grown(page, 1440)
@@ -293,9 +296,9 @@ def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str,
 
 
 def test_the_way_from_the_overview_to_an_alert_and_its_column(
-    server: str, database: SeededDatabase, browser: Browser
+    server: Served, database: SeededDatabase, browser: Browser
 ):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900})
     watched = Watched.open(context.new_page(), server)
     page = watched.page
     visit(page, server, "overview")
@@ -315,8 +318,10 @@ def test_the_way_from_the_overview_to_an_alert_and_its_column(
     context.close()
 
 
-def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: str, browser: Browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo")
+def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: Served, browser: Browser):
+    context = signed_in(
+        browser, server, viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo"
+    )
     page = context.new_page()
     visit(page, server, "model", model=MODEL, **{"from": "2026-01-05", "to": "2026-01-06"})
     assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stMain]").inner_text()
@@ -340,7 +345,7 @@ def test_hostile_text_stays_text(own_database: SeededDatabase, browser: Browser)
     own_database.ask(acknowledge, number, by, HOSTILE, own_database.now)
     assert own_database.ask(finding, number).acknowledged_by == by
     with served(own_database.url) as address:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context = signed_in(browser, address, viewport={"width": 1440, "height": 900})
         watched = Watched.open(context.new_page(), address)
         page = watched.page
         visit(page, address, "alert", alert=str(number))
@@ -357,16 +362,18 @@ def test_hostile_text_stays_text(own_database: SeededDatabase, browser: Browser)
         context.close()
 
 
-def test_the_server_sends_its_headers_and_no_stack_trace(server: str):
-    with urllib.request.urlopen(f"{server}/") as answer:
+def test_the_server_sends_its_headers_and_no_stack_trace(server: Served):
+    with opened_with_session(server, "/") as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "unsafe-eval" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
     assert "server" not in headers
 
 
 @pytest.mark.parametrize(("host", "status"), [("127.0.0.1", 101), ("evil.example", 403)])
-def test_only_its_own_names_reach_the_pages(server: str, host: str, status: int):
+def test_only_its_own_names_reach_the_pages(server: Served, host: str, status: int):
     """A foreign name that was made to point at this address gets no page content."""
     port = int(server.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
@@ -374,12 +381,13 @@ def test_only_its_own_names_reach_the_pages(server: str, host: str, status: int)
             f"GET /_stcore/stream HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            f"Cookie: {session_cookie(server)}\r\n"
             f"Origin: http://{host}:{port}\r\n\r\n".encode()
         )
         assert connection.recv(100).split(b" ")[1] == str(status).encode()
 
 
-def test_the_first_page_has_an_address_with_its_name_too(server: str):
-    with urllib.request.urlopen(f"{server}/overview?project=x%20y") as answer:
+def test_the_first_page_has_an_address_with_its_name_too(server: Served):
+    with opened_with_session(server, "/overview?project=x%20y") as answer:
         assert answer.url == f"{server}/?project=x%20y"
         assert answer.status == 200
