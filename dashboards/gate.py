@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import quote, urlsplit
 
@@ -29,14 +29,13 @@ REFUSED_SOCKET, TRY_AGAIN = 1008, 1013
 
 
 class Gate:
-    """Lets through who is signed in; the others reach `open_pages` under their own paths only."""
+    """Lets through who is signed in; the others reach `open_pages`, by path, and nothing else."""
 
     def __init__(
-        self, app: ASGIApp, open_pages: ASGIApp, open_paths: Collection[str], book: SessionBook,
-        cookie: str,
-    ) -> None:  # fmt: skip
+        self, app: ASGIApp, open_pages: Mapping[str, ASGIApp], book: SessionBook, cookie: str
+    ) -> None:
         self._app, self._open_pages = app, open_pages
-        self._open_paths, self._book, self._cookie = tuple(open_paths), book, cookie
+        self._book, self._cookie = book, cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Decide, and pass on or answer."""
@@ -51,17 +50,16 @@ class Gate:
         path, headers = scope["path"], Headers(scope=scope)
         if path == HEALTH:
             answer: ASGIApp = PlainTextResponse("ok\n")
-        elif self._is_open(path):
-            answer = self._open_pages
         else:
-            answer = await self._refusal(scope, headers) or self._app
+            answer = self._open_page(path) or await self._refusal(scope, headers) or self._app
         await answer(scope, receive, send)
 
-    def _is_open(self, path: str) -> bool:
-        return any(
-            path.startswith(each) if each.endswith("/") else path == each
-            for each in self._open_paths
-        )
+    def _open_page(self, path: str) -> ASGIApp | None:
+        """What answers at an open path; a path that ends with a slash is open with all below."""
+        for each, page in self._open_pages.items():
+            if path.startswith(each) if each.endswith("/") else path == each:
+                return page
+        return None
 
     async def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Why a request may not pass, None when it may."""

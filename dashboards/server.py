@@ -144,7 +144,12 @@ def behind_gate(pages: ASGIApp, settings: Settings, host: str) -> Gate:
         raise ConfigurationError("environment", [problem])
     book = SessionBook(connect(settings.database_url))
     doors = Doors(settings, book, host)
-    return Gate(pages, doors.app(), OPEN_PATHS, book, cookie_name(settings))
+    open_pages: dict[str, ASGIApp] = dict.fromkeys(OPEN_PATHS, doors.app())
+    if settings.provider is not None:
+        from dashboards.provider import PROVIDER_PATH, ProviderDoor
+
+        open_pages[PROVIDER_PATH] = ProviderDoor(doors, settings.provider).app()
+    return Gate(pages, open_pages, book, cookie_name(settings))
 
 
 async def to_first_page(request: Request) -> RedirectResponse:

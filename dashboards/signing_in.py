@@ -56,13 +56,12 @@ class Doors:
     book: SessionBook
     host: str
 
-    def app(self, *more: Route) -> Starlette:
+    def app(self) -> Starlette:
         """The pages as an application."""
         routes = [
             Route(LOGIN, self.login, methods=["GET", "POST"]),
             Route(LOGOUT, self.logout, methods=["GET", "POST"]),
             Route(LINK_PATH + "{token}", self.link, methods=["GET", "POST"]),
-            *more,
         ]
         return Starlette(routes=routes, exception_handlers={InferwatchError: _unavailable})
 

@@ -6,11 +6,18 @@ clients.
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
+import time
 import urllib.request
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext
 
 from dashboards.session_book import COOKIE
@@ -20,6 +27,8 @@ from monitor.store.accounts import account_number, add_account
 from monitor.store.engine import Role, transaction
 from monitor.store.sessions import open_session
 from tests.conftest import opened
+
+READY_SECONDS = 60
 
 
 class Served(str):
@@ -31,6 +40,36 @@ class Served(str):
         made = super().__new__(cls, address)
         made.database_url = database_url
         return made
+
+
+@contextmanager
+def served(url: str, **settings: str) -> Iterator[Served]:
+    """The dashboard as its own process; the address it answers at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "monitor", "dashboard", "--port", str(port)]
+    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url, **settings}) as process:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            wait_for_health(f"{address}/healthz")
+            yield Served(address, url)
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def wait_for_health(address: str) -> None:
+    """Until the address answers 200."""
+    until = time.monotonic() + READY_SECONDS
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(address, timeout=1) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"{address} did not answer in {READY_SECONDS} seconds")
 
 
 def new_session(database_url: str, role: AccessRole = AccessRole.ADMIN) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -43,6 +44,7 @@ def dashboard(
 
     settings = settings_with_database()
     host, port = host or settings.host, port or settings.dashboard_port
+    settings = moved_to(settings, host, port)
     refuse_open_dashboard(settings, host)
     link = None if no_link else _link(settings)
     command = dashboard_command(host, port, settings.public_url)
@@ -65,6 +67,13 @@ def _link(settings: Settings) -> str | None:
         return None
 
 
+def moved_to(settings: Settings, host: str, port: int) -> Settings:
+    """The settings with the address that was asked for; so is the public one if it was not set."""
+    usual = f"http://{settings.host}:{settings.dashboard_port}"
+    public = f"http://{host}:{port}" if settings.public_url == usual else settings.public_url
+    return replace(settings, host=host, dashboard_port=port, public_url=public)
+
+
 def dashboard_command(host: str, port: int, public_url: str) -> list[str]:
     """The command line that serves the pages. It holds no secret: processes are listed."""
     command = [sys.executable, "-m", SERVER, "--host", host, "--port", str(port)]
@@ -75,6 +84,11 @@ def dashboard_command(host: str, port: int, public_url: str) -> list[str]:
 
 
 def dashboard_environment(settings: Settings) -> Mapping[str, str]:
-    """This process's environment with the address of the database that was found."""
-    found = {name: value for name, value in os.environ.items() if name != "DATABASE_URL_FILE"}
-    return {**found, "DATABASE_URL": settings.database_url or ""}
+    """This process's environment with the addresses of database and pages that were found."""
+    files = ("DATABASE_URL_FILE", "INFERWATCH_PUBLIC_URL_FILE")
+    found = {name: value for name, value in os.environ.items() if name not in files}
+    return {
+        **found,
+        "DATABASE_URL": settings.database_url or "",
+        "INFERWATCH_PUBLIC_URL": settings.public_url,
+    }

@@ -6,13 +6,9 @@ import os
 import re
 import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
@@ -24,7 +20,7 @@ from monitor.reports.actions import acknowledge
 from monitor.reports.alerts import finding
 from tests.dashboard_seed import MODEL, PROJECT, STALE_MODEL
 from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
-from tests.signed_in import Served, opened_with_session, session_cookie, signed_in
+from tests.signed_in import Served, opened_with_session, served, session_cookie, signed_in
 
 __all__ = ["database", "own_database", "seeded_template"]
 
@@ -110,34 +106,6 @@ class Watched:
         host = server.removeprefix("http://")
         if not url.startswith((f"http://{host}", f"ws://{host}", "data:", "blob:")):
             self.problems.append(f"a request left this server: {url}")
-
-
-@contextmanager
-def served(url: str, **settings: str) -> Iterator[Served]:
-    """The dashboard as its own process; the address it answers at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "monitor", "dashboard", "--port", str(port)]
-    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url, **settings}) as process:
-        address = f"http://127.0.0.1:{port}"
-        try:
-            _wait_for(f"{address}/healthz")
-            yield Served(address, url)
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(200):
-        try:
-            with urllib.request.urlopen(address, timeout=1) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"{address} did not answer in 20 seconds")
 
 
 @pytest.fixture(scope="module")
