@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,7 +28,7 @@ class ProviderSettings:
 
     issuer: str
     client_id: str
-    client_secret: str
+    client_secret: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,18 @@ class Settings:
     trace_seconds: int
     text_models: Mapping[str, str]
     dashboard_auth: bool
-    provider: ProviderSettings | None
+    oidc_issuer: str | None
+    oidc_client_id: str | None
+    oidc_client_secret: str | None = field(repr=False)
+
+    @property
+    def provider(self) -> ProviderSettings | None:
+        """The OpenID Connect provider, None where there is none."""
+        if self.oidc_issuer is None or self.oidc_client_id is None:
+            return None
+        return ProviderSettings(
+            self.oidc_issuer.rstrip("/"), self.oidc_client_id, self.oidc_client_secret or ""
+        )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -84,8 +95,11 @@ class Settings:
             text_models=reader.places("TEXT_MODELS"),
             exchange_seconds=reader.number("EXCHANGE_SECONDS", 300, 1, 86_400),
             dashboard_auth=reader.switch("DASHBOARD_AUTH", default=True),
-            provider=reader.provider(),
+            oidc_issuer=reader.plain(PREFIX + "OIDC_ISSUER"),
+            oidc_client_id=reader.plain(PREFIX + "OIDC_CLIENT_ID"),
+            oidc_client_secret=reader.plain(PREFIX + "OIDC_CLIENT_SECRET"),
         )
+        reader.check_provider(settings)
         if not settings.dashboard_auth:
             reader.only_on_loopback(settings.host)
         reader.finish()
@@ -150,20 +164,20 @@ class _Reader:
             self._problems.append(Problem(PREFIX + name, f"{raw[:40]!r} is neither on nor off"))
         return default if raw is None else raw == "on"
 
-    def provider(self) -> ProviderSettings | None:
+    def check_provider(self, settings: Settings) -> None:
         """All three settings of the OpenID Connect provider, or none."""
-        names = ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
-        issuer, client_id, secret = (self.plain(PREFIX + name) for name in names)
-        if issuer is None and client_id is None and secret is None:
-            return None
-        for name, value in zip(names, (issuer, client_id, secret), strict=True):
-            if value is None:
-                told = f"is missing: set {', '.join(PREFIX + each for each in names)} together"
-                self._problems.append(Problem(PREFIX + name, told))
+        issuer = settings.oidc_issuer
+        values = (issuer, settings.oidc_client_id, settings.oidc_client_secret)
+        names = tuple(
+            PREFIX + each for each in ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
+        )
+        for name, value in zip(names, values, strict=True):
+            if value is None and values != (None, None, None):
+                told = f"is missing: set {', '.join(names)} together"
+                self._problems.append(Problem(name, told))
         if issuer is not None and not _is_safe_address(issuer):
             told = f"{issuer[:80]!r} is not an https:// address (http:// only on this machine)"
-            self._problems.append(Problem(PREFIX + names[0], told))
-        return ProviderSettings((issuer or "").rstrip("/"), client_id or "", secret or "")
+            self._problems.append(Problem(names[0], told))
 
     def only_on_loopback(self, host: str) -> None:
         if host not in LOOPBACK_NAMES:
