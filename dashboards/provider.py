@@ -18,7 +18,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from dashboards.gate import LOGIN
@@ -96,8 +96,7 @@ class ProviderDoor:
         )  # fmt: skip
         if made is None:
             return self._doors.told(request, _unknown(email))
-        answer: RedirectResponse = self._doors.enter(request, made, wanted)
-        return answer
+        return await self._doors.enter(request, made, wanted, email or subject)
 
     async def _trusted_metadata(self) -> None:
         """The provider's own description, of the issuer we were told and safe signatures only."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import base64
 import hashlib
+import logging
 import re
 import sys
 from collections.abc import Sequence
@@ -171,6 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InferwatchError as error:
         print(error, file=sys.stderr)  # noqa: T201 - a program's last words
         raise SystemExit(CANNOT_RUN) from None
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("inferwatch").setLevel(logging.INFO)
     uvicorn.run(
         app,
         host=given.host,

@@ -7,6 +7,7 @@ another site.
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from monitor.reports.access import (
     sign_out,
 )
 from monitor.settings import LOOPBACK_NAMES, Settings
+
+log = logging.getLogger("inferwatch.access")
 
 LOGOUT = "/logout"
 PROVIDER_START = "/oidc/start"
@@ -70,7 +73,7 @@ class Doors:
         wanted = local_path(request.query_params.get("next"))
         if self.settings.provider is not None:
             return self._page(request, _provider_view(wanted))
-        if request.method == "GET":
+        if request.method != "POST":
             return self._page(request, _login_view(200, wanted))
         try:
             fields = await read_form(request)
@@ -80,25 +83,24 @@ class Doors:
         given = fields.get("login", ""), fields.get("password", "")
         done = await self.book.ask(sign_in, *given, address_of(request), datetime.now(UTC))
         if done.throttled:
+            _note("sign-in not tried, too many failed", request, given[0])
             told = f"Too many attempts. Try again in {PERIOD.seconds // 60} minutes."
             return self._page(request, _login_view(429, wanted, told))
         if done.token is None:
+            _note("sign-in failed", request, given[0])
             return self._page(request, _login_view(401, wanted, WRONG, fields.get("login", "")))
-        return self.enter(request, done.token, wanted)
+        return await self.enter(request, done.token, wanted, given[0])
 
     async def logout(self, request: Request) -> Response:
         """A button that ends the session at once, in every window."""
-        if request.method == "GET":
+        if request.method != "POST":
             form = GateForm(LOGOUT, "Sign out")
             return self._page(request, GateView(200, "Sign out?", form=form, link=("/", "Back")))
         try:
             await read_form(request)
         except FormRefused as error:
             return self._page(request, GateView(400, "Not signed out", problem=str(error)))
-        token = cookie_of(request.headers, cookie_name(self.settings))
-        if token is not None:
-            await self.book.ask(sign_out, token, datetime.now(UTC))
-            self.book.forget()
+        await self._end_session(request)
         answer = RedirectResponse(LOGIN, 303)
         answer.delete_cookie(
             cookie_name(self.settings), secure=self._is_secure(request), httponly=True
@@ -112,7 +114,7 @@ class Doors:
         if found is None:
             return self._page(request, _dead_link())
         may_be_empty = found.account_id is not None or self.host in LOOPBACK_NAMES
-        if request.method == "GET":
+        if request.method != "POST":
             return self._page(request, _link_view(request, found, may_be_empty))
         try:
             fields = await read_form(request)
@@ -126,10 +128,14 @@ class Doors:
             told = "; ".join(each.message for each in problems) if problems else str(error)
             view = _link_view(request, found, may_be_empty, told)
             return self._page(request, view)
-        return self.enter(request, made, "/") if made else self._page(request, _dead_link())
+        if made is None:
+            return self._page(request, _dead_link())
+        return await self.enter(request, made, "/", found.login or fields.get("login", ""))
 
-    def enter(self, request: Request, token: str, wanted: str) -> Response:
-        """On to the page that was wanted, with a new session."""
+    async def enter(self, request: Request, token: str, wanted: str, who: str) -> Response:
+        """On to the page that was wanted, with a new session; the browser's old one ends."""
+        _note("signed in", request, who)
+        await self._end_session(request)
         answer = RedirectResponse(wanted, 303)
         answer.set_cookie(
             cookie_name(self.settings), token, httponly=True, samesite="lax",
@@ -137,6 +143,12 @@ class Doors:
         )  # fmt: skip
         answer.delete_cookie(FORM_COOKIE, httponly=True, samesite="strict")
         return answer
+
+    async def _end_session(self, request: Request) -> None:
+        token = cookie_of(request.headers, cookie_name(self.settings))
+        if token is not None:
+            await self.book.ask(sign_out, token, datetime.now(UTC))
+            self.book.forget()
 
     def told(self, request: Request, view: GateView) -> Response:
         """A page of another file."""
@@ -194,6 +206,11 @@ def local_path(wanted: str | None) -> str:
 def address_of(request: Request) -> str:
     """Where a request comes from, as the server or its own proxy tells."""
     return request.client.host if request.client is not None else "unknown"
+
+
+def _note(what: str, request: Request, who: str) -> None:
+    """One line for the log; what a stranger typed can't break out of it."""
+    log.info("%s login=%r address=%r", what, who[:60], address_of(request)[:60])
 
 
 def _with_mark(view: GateView, form: GateForm, mark: str) -> GateView:

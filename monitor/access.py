@@ -24,7 +24,7 @@ class Right(StrEnum):
     """One thing that a role may allow, in the words of the documents and of refusals."""
 
     SEE_NUMBERS = "see numbers and charts"
-    SEE_ALERTS = "see alerts"
+    SEE_ALERTS = "see the page of an alert"
     SEE_ROWS = "see masked rows"
     SEE_REPORTS = "see reports"
     SEE_EVIDENCE = "see evidence"

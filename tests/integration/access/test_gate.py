@@ -267,6 +267,17 @@ def test_signing_out_ends_the_session_for_good(stranger: httpx.Client, login: st
     assert stranger.get("/", headers={"Cookie": f"{COOKIE}={kept}"}).status_code == 303
 
 
+def test_signing_in_anew_ends_the_browser_s_session_before(
+    stranger: httpx.Client, login: str
+) -> None:
+    send_login(stranger, login, PASSWORD)
+    before = stranger.cookies[COOKIE]
+    send_login(stranger, login, PASSWORD)
+    assert stranger.cookies[COOKIE] != before
+    assert stranger.get("/").status_code == 200
+    assert httpx.get(f"{stranger.base_url}", headers={"Cookie": f"{COOKIE}={before}"}).is_error
+
+
 def test_a_one_time_link_asks_first_and_works_once(
     server: Served, stranger: httpx.Client, login: str
 ) -> None:
