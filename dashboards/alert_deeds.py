@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from dashboards import words
 from dashboards.frame import Frame
+from monitor.access import Right
 from monitor.reports.actions import (
     Verdict,
     acknowledge,
@@ -60,6 +61,7 @@ class Deed:
     name: str
     caption: str
     do: Callable[[Frame, Finding, Answer], Done]
+    right: Right
     comment: str | None = "Comment"
     asks_length: bool = False
     asks_only_this: bool = False
@@ -81,14 +83,16 @@ def deeds_for(found: Finding, incident: IncidentFacts | None) -> dict[str, Deed]
 
 
 def _take_on(frame: Frame, found: Finding, answer: Answer) -> Done:
-    problem = frame.do(acknowledge, found.id, answer.by, answer.comment, datetime.now(UTC))
+    problem = frame.do(
+        acknowledge, found.id, answer.by, answer.comment, datetime.now(UTC), right=Right.ACKNOWLEDGE
+    )
     return Done(problem, "Acknowledged.")
 
 
 def _snooze(frame: Frame, found: Finding, answer: Answer) -> Done:
     now = datetime.now(UTC)
     until = now + answer.length
-    problem = frame.do(snooze, found.id, until, answer.by, answer.comment, now)
+    problem = frame.do(snooze, found.id, until, answer.by, answer.comment, now, right=Right.SNOOZE)
     return Done(problem, f"Snoozed until {words.moment(until, frame.zone)}.")
 
 
@@ -102,7 +106,9 @@ def _silence(frame: Frame, found: Finding, answer: Answer) -> Done:
             only_this_subject=answer.only_this,
         )  # fmt: skip
 
-    return Done(frame.do(made), f"Silenced until {words.moment(until, frame.zone)}.")
+    return Done(
+        frame.do(made, right=Right.SILENCE), f"Silenced until {words.moment(until, frame.zone)}."
+    )
 
 
 def _respond(frame: Frame, found: Finding, answer: Answer) -> Done:
@@ -117,44 +123,58 @@ def _respond(frame: Frame, found: Finding, answer: Answer) -> Done:
         why = f": {action.text}" if action.text else ""
         said.append(f"Action {action.number} is {action.state.value}{why}.")
 
-    problem = frame.do(run)
+    problem = frame.do(run, right=Right.RESPOND)
     return Done(problem, said[0] if said else "")
 
 
 def _archive(frame: Frame, found: Finding, answer: Answer) -> Done:
-    problem = frame.do(archive, found.id, answer.by, answer.comment, datetime.now(UTC))
+    problem = frame.do(
+        archive, found.id, answer.by, answer.comment, datetime.now(UTC), right=Right.ARCHIVE
+    )
     return Done(problem, "Archived until it is much worse.")
 
 
 def _unarchive(frame: Frame, found: Finding, answer: Answer) -> Done:
-    problem = frame.do(unarchive, found.id, answer.by, answer.comment, datetime.now(UTC))
+    problem = frame.do(
+        unarchive, found.id, answer.by, answer.comment, datetime.now(UTC), right=Right.ARCHIVE
+    )
     return Done(problem, "It is told of again.")
 
 
 def _resolve(frame: Frame, found: Finding, answer: Answer) -> Done:
-    problem = frame.do(close_by_hand, found.id, answer.by, answer.comment, datetime.now(UTC))
+    problem = frame.do(
+        close_by_hand, found.id, answer.by, answer.comment, datetime.now(UTC), right=Right.RESOLVE
+    )
     return Done(problem, "Resolved.")
 
 
 def _verdict(incident: IncidentFacts, name: str, verdict: Verdict, caption: str) -> Deed:
     def judged(frame: Frame, _found: Finding, answer: Answer) -> Done:
         problem = frame.do(
-            judge_by_hand, incident.id, verdict, answer.by, answer.comment, datetime.now(UTC)
+            judge_by_hand,
+            incident.id,
+            verdict,
+            answer.by,
+            answer.comment,
+            datetime.now(UTC),
+            right=Right.JUDGE,
         )
         return Done(problem, f"Incident {incident.id} is judged: {name.lower()}.")
 
-    return Deed(name, caption, judged)
+    return Deed(name, caption, judged, Right.JUDGE)
 
 
 TAKE_ON = Deed(
     "Acknowledge",
     "You take it on: it stays open, escalation stops, the others see that it is yours.",
     _take_on,
+    Right.ACKNOWLEDGE,
 )
 SNOOZE = Deed(
     "Snooze",
     "Nothing is told of this alert for a while, except its end; what is due is told afterwards.",
     _snooze,
+    Right.SNOOZE,
     asks_length=True,
 )
 SILENCE = Deed(
@@ -162,6 +182,7 @@ SILENCE = Deed(
     "Alerts of this rule on this model are not told of for a while; what still fires afterwards is"
     " told then.",
     _silence,
+    Right.SILENCE,
     comment="Reason",
     asks_length=True,
     asks_only_this=True,
@@ -171,6 +192,7 @@ RESPOND = Deed(
     "Starts the response above within its limits. One without an automatic action is recorded as"
     " carried out by you, and waits for you to say how it went.",
     _respond,
+    Right.RESPOND,
     comment=None,
     asks_dry_run=True,
 )
@@ -178,12 +200,14 @@ ARCHIVE = Deed(
     "Archive",
     "Nothing is told of it, nor of its next episodes, until it is much worse than now.",
     _archive,
+    Right.ARCHIVE,
 )
-UNARCHIVE = Deed("Unarchive", "It is told of again.", _unarchive)
+UNARCHIVE = Deed("Unarchive", "It is told of again.", _unarchive, Right.ARCHIVE)
 RESOLVE = Deed(
     "Resolve",
     "Closed by hand: whoever knows of it is told; the next breaching window opens it again.",
     _resolve,
+    Right.RESOLVE,
 )
 VERDICTS = (
     (

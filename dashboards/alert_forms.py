@@ -9,6 +9,7 @@ import streamlit as st
 from dashboards import kit, words
 from dashboards.alert_deeds import LENGTHS, USUAL_LENGTH, Answer, Deed, Done, deeds_for
 from dashboards.frame import Frame
+from monitor.access import Right
 from monitor.reports.actions import (
     MAX_COMMENT,
     MAX_NAME,
@@ -31,7 +32,10 @@ def draw_forms(frame: Frame, found: Finding, incident: IncidentFacts | None) -> 
     """What to do, and the form of what was chosen; a sentence when there is nothing left to do."""
     st.subheader("Your turn")
     _said()
-    deeds = deeds_for(found, incident)
+    possible = deeds_for(found, incident)
+    deeds = {name: deed for name, deed in possible.items() if frame.may(deed.right)}
+    if possible and not deeds:
+        st.caption(f"Your role here, {frame.role}, does not allow to act on alerts.")
     if not found.is_open:
         st.caption("This alert is over; there is nothing to acknowledge or resolve.")
     if not deeds:
@@ -44,8 +48,7 @@ def draw_forms(frame: Frame, found: Finding, incident: IncidentFacts | None) -> 
 def _draw_form(frame: Frame, found: Finding, deed: Deed) -> None:
     st.caption(words.escape(deed.caption))
     with st.form(f"act:{found.id}:{deed.name}", border=False):
-        by = st.text_input("Your name", max_chars=MAX_NAME, key=f"{NAME_KEY}:{deed.name}",
-                           value=st.session_state.get(NAME_KEY, ""))  # fmt: skip
+        by = _who(frame, "Your name", deed.name)
         length = USUAL_LENGTH
         if deed.asks_length:
             names = list(LENGTHS)
@@ -64,29 +67,47 @@ def _draw_form(frame: Frame, found: Finding, deed: Deed) -> None:
 
 def draw_outcome_form(frame: Frame, number: int) -> None:
     """How an action went, for one that was asked for and has no outcome yet."""
+    if not frame.may(Right.RESPOND):
+        return
     with st.form(f"outcome:{number}", border=False):
         st.markdown(f"**How did action {number} go?**")
         picked = st.radio("Outcome", list(OUTCOMES), horizontal=True)
-        by = st.text_input("Who reports it", max_chars=MAX_NAME,
-                           value=st.session_state.get(NAME_KEY, ""))  # fmt: skip
+        by = _who(frame, "Who reports it", f"outcome:{number}")
         detail = st.text_input("What happened", max_chars=500)
         sent = st.form_submit_button("Report the outcome")
     if sent:
         outcome = OUTCOMES[picked]
-        problem = frame.do(report_by_hand, number, outcome, by, detail, datetime.now(UTC))
+        problem = frame.do(
+            report_by_hand, number, outcome, by, detail, datetime.now(UTC), right=Right.RESPOND
+        )
         _tell(Done(problem, f"Outcome of action {number} recorded."))
 
 
 def draw_end_of_silence(frame: Frame, number: int, place: str) -> None:
     """The button that ends a silence, with the name it needs."""
+    if not frame.may(Right.SILENCE):
+        return
     with st.popover("End it", icon=":material/notifications_active:"):
         with st.form(f"end:{place}:{number}", border=False):
-            by = st.text_input("Your name", max_chars=MAX_NAME,
-                               value=st.session_state.get(NAME_KEY, ""))  # fmt: skip
+            by = _who(frame, "Your name", f"end:{place}:{number}")
             sent = st.form_submit_button(f"End silence {number}")
         if sent:
-            problem = frame.do(end_silence_by_hand, number, by, datetime.now(UTC))
+            problem = frame.do(
+                end_silence_by_hand, number, by, datetime.now(UTC), right=Right.SILENCE
+            )
             _tell(Done(problem, f"Silence {number} is over; what still fires is told now."))
+
+
+def _who(frame: Frame, label: str, key: str) -> str:
+    """The signed-in person; where there is no sign-in, who they say they are."""
+    name = frame.visitor.name
+    if name is not None:
+        st.caption(f"As {words.code(name)}")
+        return name
+    return st.text_input(
+        label, max_chars=MAX_NAME, key=f"{NAME_KEY}:{key}",
+        value=st.session_state.get(NAME_KEY, ""),
+    )  # fmt: skip
 
 
 def _tell(done: Done) -> None:

@@ -1,7 +1,8 @@
 """Questions to the reports, remembered for a few seconds a project.
 
 Only the engine is kept as a resource; answers are values. Every answer is kept under the address
-of the database, the project and the question, so that one project never sees another's.
+of the database, the project, the reader's role and the question, so that nobody sees what was
+answered to a reader of another project or with other rights.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from monitor.access import AccessRole
 from monitor.reports.database import ProjectName, connect, projects
 
 KEPT_SECONDS = 15
@@ -26,11 +28,15 @@ def engine(database_url: str) -> Any:
 
 
 def ask(
-    database_url: str, project_id: int, report: Callable[..., Answer], *arguments: object
+    database_url: str,
+    project_id: int,
+    role: AccessRole,
+    report: Callable[..., Answer],
+    *arguments: object,
 ) -> Answer:
     """The report's answer for a project; at most KEPT_SECONDS old."""
     name = f"{report.__module__}.{report.__qualname__}"
-    return _answer(database_url, project_id, name, arguments, report)  # type: ignore[no-any-return]
+    return _answer(database_url, project_id, role.value, name, arguments, report)  # type: ignore[no-any-return]
 
 
 def project_names(database_url: str) -> tuple[ProjectName, ...]:
@@ -47,6 +53,7 @@ def forget() -> None:
 def _answer(
     database_url: str,
     project_id: int,
+    role: str,  # noqa: ARG001 - part of the key
     name: str,  # noqa: ARG001 - the key that stands for the report, which can't be hashed
     arguments: tuple[object, ...],
     _report: Callable[..., Any],

@@ -16,16 +16,17 @@ import streamlit as st
 
 from alerts.errors import AlertsError
 from dashboards import data, kit
-from dashboards.registry import page_of
+from dashboards.arrival import REMEMBERED, Arrival, arrive
+from dashboards.registry import PAGES, page_of
+from dashboards.visitor import Visitor
 from dashboards.words import escape
-from monitor.errors import InferwatchError
+from monitor.access import AccessRole, Right, allows
+from monitor.errors import ConfigurationError, InferwatchError, NotAllowed
 from monitor.reports.database import ProjectName
 from monitor.reports.measurements import Filter
 from monitor.reports.time_range import parse_day, window_of_days, zone_of
-from monitor.settings import Settings
 
 Answer = TypeVar("Answer")
-REMEMBERED = "project_of_this_session"
 AS_OF = "as_of"
 
 
@@ -38,6 +39,7 @@ class Frame:
     projects: tuple[ProjectName, ...]
     zone: ZoneInfo
     now: datetime
+    visitor: Visitor
     known_by: datetime | None = None
     deployment: int | None = None
 
@@ -45,6 +47,18 @@ class Frame:
     def deployments(self) -> tuple[int, ...]:
         """The deployment that the page is narrowed to, nothing for all of them."""
         return () if self.deployment is None else (self.deployment,)
+
+    @property
+    def role(self) -> AccessRole:
+        """What the reader is in this project."""
+        role = self.visitor.person.role_in(self.project.id)
+        if role is None:
+            raise AssertionError("a frame is made of a project that is open to the reader")
+        return role
+
+    def may(self, right: Right) -> bool:
+        """Whether the reader's role allows it here."""
+        return allows(self.role, right)
 
     def ask(self, report: Callable[..., Answer], *arguments: object) -> Answer:
         """A report's answer; an error of ours ends the page with its words.
@@ -54,7 +68,7 @@ class Frame:
         """
         asked = [self._narrowed(argument) for argument in arguments]
         try:
-            return data.ask(self.database_url, self.project.id, report, *asked)
+            return data.ask(self.database_url, self.project.id, self.role, report, *asked)
         except InferwatchError as error:
             kit.failed("This can't be shown", str(error))
             st.stop()
@@ -68,10 +82,15 @@ class Frame:
             argument = replace(argument, deployment_ids=self.deployments)
         return argument
 
-    def do(self, action: Callable[..., None], *arguments: object) -> str | None:
-        """Carry out an action of a person; the words of its error, None when it was done."""
+    def do(self, action: Callable[..., None], *arguments: object, right: Right) -> str | None:
+        """Carry out an action of a person; the words of its error, None when it was done.
+
+        It is refused unless the session holds at this moment and its role allows `right`.
+        """
+        engine = data.engine(self.database_url)
         try:
-            action(data.engine(self.database_url), self.project.id, *arguments)
+            self.visitor.check(engine, self.project.id, right)
+            action(engine, self.project.id, *arguments)
         except (InferwatchError, AlertsError) as error:
             return str(error)
         data.forget()
@@ -80,9 +99,13 @@ class Frame:
     def link(self, url_path: str, label: str, *, icon: str | None = None, **query: str) -> None:
         """A link to another page of the same project, with the days and deployment shown here.
 
-        The label is text from outside.
+        The label is text from outside; only the label where the reader's role does not allow that
+        page.
         """
         page = page_of(url_path)
+        if not self.may(page.right):
+            st.markdown(escape(label))
+            return
         parameters = {"project": self.project.name, **_kept(query), **query}
         st.page_link(
             page.path, label=escape(label), icon=icon or page.icon, query_params=parameters
@@ -91,21 +114,58 @@ class Frame:
 
 def begin(title: str) -> Frame:
     """The frame of a page, its title drawn; ends the page when there is nothing to show."""
-    address = _database_url()
+    here = _arrived()
     zone = zone_of(st.query_params.get("zone") or st.context.timezone)
-    known = _projects(address)
-    if not known:
+    if here.project is None:
         st.title(title)
-        kit.empty(
-            "There is no project yet",
-            "Apply a contract; that makes the project and its first model.",
-            "inferwatch contract apply contract.yaml",
-        )
+        _without_project(here)
         st.stop()
-    project = _chosen(known)
-    _heading(title, known, project)
-    now, deployment = datetime.now(UTC), number_parameter("deployment")
-    return Frame(address, project, known, zone, now, _known_by(zone), deployment)
+    if here.unknown is not None:
+        told = f"{here.unknown} is not a project here that is open to you; choose another."
+        kit.failed("There is no such project", told)
+    _heading(title, here.projects, here.project)
+    frame = Frame(
+        here.database_url, here.project, here.projects, zone, datetime.now(UTC), here.visitor,
+        _known_by(zone), number_parameter("deployment"),
+    )  # fmt: skip
+    _refuse_unless_allowed(frame, title)
+    return frame
+
+
+def _arrived() -> Arrival:
+    try:
+        return arrive()
+    except InferwatchError as error:
+        headings = {
+            ConfigurationError: "The settings can't be used",
+            NotAllowed: "You are not signed in",
+        }
+        kit.failed(headings.get(type(error), "The database can't be read"), str(error))
+        st.stop()
+
+
+def _without_project(here: Arrival) -> None:
+    if here.others:
+        kit.empty(
+            "No project is open to you yet",
+            "An admin gives you a role in one, or in all of them.",
+            f"inferwatch user role {here.visitor.person.login} viewer --project NAME",
+        )
+        return
+    kit.empty(
+        "There is no project yet",
+        "Apply a contract; that makes the project and its first model.",
+        "inferwatch contract apply contract.yaml",
+    )
+
+
+def _refuse_unless_allowed(frame: Frame, title: str) -> None:
+    """End a page that the reader's role does not allow, before anything of it is read."""
+    (page,) = [each for each in PAGES if each.title == title]
+    if not frame.may(page.right):
+        told = f"The role {frame.role} in {frame.project.name} does not allow to {page.right}."
+        kit.failed("This page is not open to you", f"{told} An admin can give you another role.")
+        st.stop()
 
 
 def _known_by(zone: ZoneInfo) -> datetime | None:
@@ -135,40 +195,6 @@ def number_parameter(name: str) -> int | None:
     """A whole number from the address, None when it is anything else."""
     text = parameter(name) or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
-
-
-def _database_url() -> str:
-    try:
-        address = Settings.from_environment().database_url
-    except InferwatchError as error:
-        kit.failed("The settings can't be used", str(error))
-        st.stop()
-    if address is None:
-        kit.failed(
-            "No database is named",
-            "Set DATABASE_URL, or start everything together with: inferwatch up",
-        )
-        st.stop()
-    return address
-
-
-def _projects(address: str) -> tuple[ProjectName, ...]:
-    try:
-        return data.project_names(address)
-    except InferwatchError as error:
-        kit.failed("The database can't be read", str(error))
-        st.stop()
-
-
-def _chosen(known: tuple[ProjectName, ...]) -> ProjectName:
-    """The project of the address, else the session's last one, else the first."""
-    by_name = {project.name: project for project in known}
-    wanted = parameter("project")
-    if wanted is not None and wanted not in by_name:
-        kit.failed("There is no such project", f"{wanted} is not a project here; choose another.")
-        wanted = None
-    name = wanted or st.session_state.get(REMEMBERED)
-    return by_name.get(name or "", known[0])
 
 
 def _heading(title: str, known: tuple[ProjectName, ...], project: ProjectName) -> None:

@@ -5,17 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from monitor.access import Right
+
 VIEWS = Path(__file__).parent / "views"
 
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page: address (`/model`; the first one is also at `/`), title, icon of links, file."""
+    """One page: address (`/model`; the first one is also at `/`), title, icon of links, file.
+
+    `right` is what a reader's role must allow.
+    """
 
     url_path: str
     title: str
     icon: str
     file: str
+    right: Right = Right.SEE_NUMBERS
 
     @property
     def path(self) -> Path:
@@ -33,11 +39,11 @@ PAGES = (
     PageEntry("groups", "Groups", ":material/groups:", "groups.py"),
     PageEntry("compare", "Compare", ":material/compare_arrows:", "compare.py"),
     PageEntry("labels", "Labels", ":material/label:", "labels.py"),
-    PageEntry("reports", "Reports", ":material/description:", "reports.py"),
+    PageEntry("reports", "Reports", ":material/description:", "reports.py", Right.SEE_REPORTS),
     PageEntry("schema", "Schema and rejections", ":material/rule:", "schema.py"),
     PageEntry("runs", "Runs", ":material/checklist:", "runs.py"),
-    PageEntry("alert", "Alert", ":material/notifications:", "alert.py"),
-    PageEntry("settings", "Settings", ":material/tune:", "settings.py"),
+    PageEntry("alert", "Alert", ":material/notifications:", "alert.py", Right.SEE_ALERTS),
+    PageEntry("settings", "Settings", ":material/tune:", "settings.py", Right.SEE_SETTINGS),
 )
 
 

@@ -7,6 +7,7 @@ InferwatchError
 ├── EmbeddedPostgresError     the embedded server could not be set up, started or stopped
 ├── UnknownSubject            a named project, model, deployment, alert or window does not exist
 ├── ActionNotOpen             an outcome for an action that has one, or that was never asked for
+├── NotAllowed                the signed-in person's role does not allow it, or nobody is signed in
 ├── RequestRefused            a whole request body is refused (too large, unreadable, not allowed)
 └── LeaseLost                 another worker took this work over; nothing was written
 """
@@ -63,6 +64,10 @@ class UnknownSubject(InferwatchError):
 
 class ActionNotOpen(InferwatchError):
     """An outcome was reported for an action that has another one, or that was never asked for."""
+
+
+class NotAllowed(InferwatchError):
+    """The role of the signed-in person does not allow this, or nobody is signed in any more."""
 
 
 class RequestRefused(InferwatchError):

@@ -9,13 +9,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from monitor.errors import ConfigurationError, Problem
 
 PREFIX = "INFERWATCH_"
 _PLACE = re.compile(r"([a-z0-9][a-z0-9_-]*)=([A-Za-z_][\w.]*:[A-Za-z_]\w*)")
+
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class ProviderSettings:
+    """The OpenID Connect provider that people sign in with."""
+
+    issuer: str
+    client_id: str
+    client_secret: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,19 @@ class Settings:
     exchange_seconds: int
     trace_seconds: int
     text_models: Mapping[str, str]
+    dashboard_auth: bool
+    oidc_issuer: str | None
+    oidc_client_id: str | None
+    oidc_client_secret: str | None = field(repr=False)
+
+    @property
+    def provider(self) -> ProviderSettings | None:
+        """The OpenID Connect provider, None where there is none."""
+        if self.oidc_issuer is None or self.oidc_client_id is None:
+            return None
+        return ProviderSettings(
+            self.oidc_issuer.rstrip("/"), self.oidc_client_id, self.oidc_client_secret or ""
+        )
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -68,7 +94,14 @@ class Settings:
             trace_seconds=reader.number("TRACE_SECONDS", 10, 0, 3_600),
             text_models=reader.places("TEXT_MODELS"),
             exchange_seconds=reader.number("EXCHANGE_SECONDS", 300, 1, 86_400),
+            dashboard_auth=reader.switch("DASHBOARD_AUTH", default=True),
+            oidc_issuer=reader.plain(PREFIX + "OIDC_ISSUER"),
+            oidc_client_id=reader.plain(PREFIX + "OIDC_CLIENT_ID"),
+            oidc_client_secret=reader.plain(PREFIX + "OIDC_CLIENT_SECRET"),
         )
+        reader.check_provider(settings)
+        if not settings.dashboard_auth:
+            reader.only_on_loopback(settings.host)
         reader.finish()
         return settings
 
@@ -125,6 +158,51 @@ class _Reader:
                 found[match[1]] = match[2]
         return found
 
+    def switch(self, name: str, *, default: bool) -> bool:
+        raw = self.plain(PREFIX + name)
+        if raw not in (None, "on", "off"):
+            self._problems.append(Problem(PREFIX + name, f"{raw[:40]!r} is neither on nor off"))
+        return default if raw is None else raw == "on"
+
+    def check_provider(self, settings: Settings) -> None:
+        """All three settings of the OpenID Connect provider, or none."""
+        issuer = settings.oidc_issuer
+        values = (issuer, settings.oidc_client_id, settings.oidc_client_secret)
+        names = tuple(
+            PREFIX + each for each in ("OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET")
+        )
+        for name, value in zip(names, values, strict=True):
+            if value is None and values != (None, None, None):
+                told = f"is missing: set {', '.join(names)} together"
+                self._problems.append(Problem(name, told))
+        if issuer is not None and not _is_safe_address(issuer):
+            told = f"{issuer[:80]!r} is not an https:// address (http:// only on this machine)"
+            self._problems.append(Problem(names[0], told))
+
+    def only_on_loopback(self, host: str) -> None:
+        if host not in LOOPBACK_NAMES:
+            self._problems.append(_open_to_others(host))
+
     def finish(self) -> None:
         if self._problems:
             raise ConfigurationError("environment", self._problems)
+
+
+def refuse_open_dashboard(settings: Settings, host: str) -> None:
+    """Raises ConfigurationError when a dashboard without sign-in would listen beyond loopback."""
+    if not settings.dashboard_auth and host not in LOOPBACK_NAMES:
+        raise ConfigurationError("environment", [_open_to_others(host)])
+
+
+def _open_to_others(host: str) -> Problem:
+    told = f"off is for loopback only, and the dashboard would listen at {host[:80]}"
+    return Problem(PREFIX + "DASHBOARD_AUTH", f"{told}; leave it on, or listen at 127.0.0.1")
+
+
+def _is_safe_address(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    on_this_machine = parts.scheme == "http" and parts.hostname in LOOPBACK_NAMES
+    return bool(parts.hostname) and (parts.scheme == "https" or on_this_machine)

@@ -118,6 +118,7 @@ def service_parts(collector_port: int, dashboard_port: int, host: str) -> tuple[
         ),
         PartSpec("worker", (*program, "worker")),
         PartSpec(
-            "dashboard", (*program, "dashboard", "--host", host, "--port", str(dashboard_port))
+            "dashboard",
+            (*program, "dashboard", "--host", host, "--port", str(dashboard_port), "--no-link"),
         ),
     )

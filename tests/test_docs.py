@@ -121,6 +121,8 @@ def test_settings_page_gives_the_real_defaults() -> None:
         default = told[name].strip("`")
         if isinstance(value, Path):
             assert Path(default).expanduser() == value, name
+        elif isinstance(value, bool):
+            assert default == ("on" if value else "off"), name
         elif isinstance(value, int | float):
             assert float(default) == value, name
         elif value is None:

@@ -24,7 +24,8 @@ def up() -> None:
     """Run everything as one program: database, migrations, collector, worker, dashboard.
 
     Without DATABASE_URL the embedded Postgres starts, and ends with this program. Ctrl-C ends all
-    parts. The first start makes the project "default" and prints an API key once.
+    parts. The first start makes the project "default" and prints an API key once. Until there is
+    an account, each start prints a one-time link that makes the first and opens the dashboard.
     """
     from monitor.postgres.binaries import find_postgres_bin
     from monitor.postgres.server import embedded_database
@@ -38,15 +39,19 @@ def up() -> None:
             binaries = find_postgres_bin(settings.postgres_bin)
             url = stack.enter_context(embedded_database(settings.home, binaries))
         key = prepare(url)
+        link = prepare_link(url, settings)
         environment = {**process_environment(), "DATABASE_URL": url}
         environment.pop("DATABASE_URL_FILE", None)
         parts = service_parts(settings.collector_port, settings.dashboard_port, settings.host)
-        Supervisor(parts, environment).run(lambda: _say_ready(settings, key))
+        Supervisor(parts, environment).run(lambda: _say_ready(settings, key, link))
 
 
-def _say_ready(settings: Settings, key: str | None) -> None:
+def _say_ready(settings: Settings, key: str | None, link: str | None) -> None:
     typer.echo(f"Collector  http://{settings.host}:{settings.collector_port}/docs")
     typer.echo(f"Dashboard  http://{settings.host}:{settings.dashboard_port}")
+    if link is not None:
+        typer.echo(f"Sign in    {link}")
+        typer.echo("           (makes the first account; once, within a day)")
     if key is not None:
         typer.echo(f"API key    {key}")
         typer.echo("           (project default; scopes ingest and labels; shown this once)")
@@ -70,6 +75,22 @@ def prepare(url: str) -> str | None:
                 return None
             scopes = (projects.Scope.INGEST, projects.Scope.LABELS)
             return projects.create_key(connection, project, "first key", scopes, by="inferwatch up")
+    finally:
+        engine.dispose()
+
+
+def prepare_link(url: str, settings: Settings) -> str | None:
+    """A one-time link for the first account; None when there is one, or people need no link."""
+    from monitor.scheduler import utc_now
+    from monitor.store.engine import Role, make_engine, transaction
+    from monitor.store.one_time_links import first_link
+
+    if not settings.dashboard_auth:
+        return None
+    engine = make_engine(url, pool_size=1)
+    try:
+        with transaction(engine, None, Role.OWNER) as connection:
+            return first_link(connection, settings.public_url, "inferwatch", utc_now())
     finally:
         engine.dispose()
 

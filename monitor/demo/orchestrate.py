@@ -33,6 +33,7 @@ from monitor.store.alert_book import apply_rules
 from monitor.store.bulk import BulkConnections
 from monitor.store.engine import Role, make_engine, transaction
 from monitor.store.models import ModelContext, apply_contract
+from monitor.store.one_time_links import first_link
 from monitor.store.projects import Scope, create_key, ensure_project
 from monitor.store.schema import upgrade
 from monitor.store.tables import project
@@ -173,9 +174,15 @@ def dashboard(
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "dashboards.server", "--host", "127.0.0.1",
                "--port", str(port)]  # fmt: skip
-    health = f"{address}/_stcore/health"
+    health = f"{address}/healthz"
     with running("dashboard", command, _child_environment(place), health, log) as process:
         yield address, process
+
+
+def sign_in_address(place: Installation) -> str:
+    """The one-time link that makes the first account; the plain address where there is one."""
+    with transaction(place.engine, None, Role.OWNER) as connection:
+        return first_link(connection, place.public_url, AUTHOR, _wall_clock()) or place.public_url
 
 
 def _child_environment(place: Installation) -> dict[str, str]:

@@ -13,7 +13,7 @@ from monitor.demo.control import TrafficControl
 from monitor.demo.database import demo_database
 from monitor.demo.deployments import DEPLOYMENTS, FAULTY
 from monitor.demo.options import DemoOptions
-from monitor.demo.orchestrate import Installation, dashboard, installed
+from monitor.demo.orchestrate import Installation, dashboard, installed, sign_in_address
 from monitor.demo.plant import rollout_day
 from monitor.demo.processes import chosen_port
 from monitor.demo.receiver import WebhookReceiver
@@ -86,7 +86,8 @@ def _stay_open(
 ) -> None:
     log = options.home / "dashboard.log"
     with dashboard(place, port, log) as (address, process):
-        teller.say(f"Look around: {address} (Ctrl-C ends it)")
+        teller.say(f"Look around: {sign_in_address(place)} (Ctrl-C ends it)")
+        teller.say(f"The link makes the first account, once; afterwards: {address}")
         with suppress(KeyboardInterrupt):
             process.wait()
             teller.say(f"The dashboard ended by itself; its log is {log}.")

@@ -29,6 +29,7 @@ class Role(StrEnum):
     WORKER = "inferwatch_worker"
     DASHBOARD = "inferwatch_dashboard"
     EXPORT = "inferwatch_export"
+    GATE = "inferwatch_gate"
 
 
 def make_engine(database_url: str, *, pool_size: int = 5) -> Engine:

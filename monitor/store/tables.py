@@ -29,6 +29,13 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from monitor.store.access_tables import (
+    account,
+    login_attempt,
+    membership,
+    one_time_link,
+    session,
+)
 from monitor.store.alert_tables import (
     alert,
     alert_config,
@@ -461,6 +468,7 @@ measurement = Table(
 )
 
 __all__ = (
+    "account",
     "alert",
     "alert_config",
     "alert_transition",
@@ -474,8 +482,11 @@ __all__ = (
     "golden_run",
     "golden_set",
     "incident",
+    "login_attempt",
+    "membership",
     "metadata",
     "notice_clock",
+    "one_time_link",
     "receiver_state",
     "rehearsal",
     "report_built",
@@ -488,6 +499,7 @@ __all__ = (
     "seasonal_baseline",
     "server_reading",
     "server_series",
+    "session",
     "silence",
     "tag_conflict",
     "tag_source",
@@ -503,5 +515,10 @@ WITHOUT_ROW_SECURITY = frozenset(
         "intake_batch",
         "label_mark",
         "heartbeat",
+        "account",
+        "membership",
+        "session",
+        "one_time_link",
+        "login_attempt",
     }
 )

@@ -8,14 +8,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlencode
@@ -25,6 +20,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.dashboard_seed import PROJECT
+from tests.signed_in import Served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(
@@ -45,7 +41,7 @@ class Watched:
     problems: list[str] = field(default_factory=list)
 
     @classmethod
-    def open(cls, page: Page, server: str) -> Watched:
+    def open(cls, page: Page, server: Served) -> Watched:
         watched = cls(page)
         page.on("pageerror", lambda error: watched.problems.append(str(error)))
         page.on("console", watched._on_console)
@@ -56,38 +52,10 @@ class Watched:
         if message.type == "error" and not EXPECTED_MISSES.search(message.location.get("url", "")):
             self.problems.append(message.text)
 
-    def _on_request(self, url: str, server: str) -> None:
+    def _on_request(self, url: str, server: Served) -> None:
         host = server.removeprefix("http://")
         if not url.startswith((f"http://{host}", f"ws://{host}", "data:", "blob:")):
             self.problems.append(f"a request left this server: {url}")
-
-
-@contextmanager
-def served(url: str) -> Iterator[str]:
-    """The dashboard as its own process; the address it answers at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "monitor", "dashboard", "--port", str(port)]
-    with subprocess.Popen(command, env={**os.environ, "DATABASE_URL": url}) as process:
-        address = f"http://127.0.0.1:{port}"
-        try:
-            _wait_for(f"{address}/_stcore/health")
-            yield address
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
-def _wait_for(address: str) -> None:
-    for _ in range(200):
-        try:
-            with urllib.request.urlopen(address, timeout=1) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"{address} did not answer in 20 seconds")
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +76,7 @@ def pictures() -> Path:
     return Path(folder)
 
 
-def visit(page: Page, server: str, path: str, **query: str) -> None:
+def visit(page: Page, server: Served, path: str, **query: str) -> None:
     """Open an address and wait until the script has run and its charts stand."""
     page.goto(f"{server}/{path}?{urlencode({'project': PROJECT, **query})}")
     page.locator("h1").first.wait_for(timeout=30_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from tests.acceptance.pages import (
     grown,
     needs_chromium,
     pictures,
-    served,
     settled,
     sticks_out,
     visit,
@@ -32,6 +30,7 @@ from tests.acceptance.pages import (
 )
 from tests.dashboard_seed import MODEL, PROJECT, STALE_MODEL
 from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
+from tests.signed_in import Served, opened_with_session, served, session_cookie, signed_in
 
 __all__ = ["browser", "database", "own_database", "pictures", "seeded_template"]
 
@@ -99,20 +98,20 @@ CHARTS = {
 
 
 @pytest.fixture(scope="module")
-def server(database: SeededDatabase) -> Iterator[str]:
+def server(database: SeededDatabase) -> Iterator[Served]:
     with served(database.url) as address:
         yield address
 
 
 @pytest.mark.parametrize("name", list(ADDRESSES))
 def test_a_page_looks_right(
-    server: str, database: SeededDatabase, browser: Browser, pictures: Path, name: str
+    server: Served, database: SeededDatabase, browser: Browser, pictures: Path, name: str
 ):
     """Wide and narrow, light and dark: nothing sticks out, nothing complains, all words stand."""
     path, query = ADDRESSES[name]
     if "alert" in query:
         query = {"alert": str(database.seeded.alert_ids[query["alert"]])}
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900}, timezone_id="UTC")
     watched = Watched.open(context.new_page(), server)
     page = watched.page
     visit(page, server, path, **query)
@@ -133,8 +132,10 @@ def test_a_page_looks_right(
     context.close()
 
 
-def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str, browser: Browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(
+    server: Served, browser: Browser
+):
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900})
     page = context.new_page()
     visit(page, server, "model", model=MODEL, section="quality")
     grown(page, 1440)
@@ -153,9 +154,9 @@ def test_every_chart_is_told_in_words_for_people_who_can_not_see_it(server: str,
 
 
 def test_the_way_from_the_overview_to_an_alert_and_its_column(
-    server: str, database: SeededDatabase, browser: Browser
+    server: Served, database: SeededDatabase, browser: Browser
 ):
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900})
     watched = Watched.open(context.new_page(), server)
     page = watched.page
     visit(page, server, "overview")
@@ -175,8 +176,10 @@ def test_the_way_from_the_overview_to_an_alert_and_its_column(
     context.close()
 
 
-def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: str, browser: Browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo")
+def test_a_viewer_in_tokyo_sees_days_of_tokyo(server: Served, browser: Browser):
+    context = signed_in(
+        browser, server, viewport={"width": 1440, "height": 900}, timezone_id="Asia/Tokyo"
+    )
     page = context.new_page()
     visit(page, server, "model", model=MODEL, **{"from": "2026-01-05", "to": "2026-01-06"})
     assert "Days (Asia/Tokyo)" in page.locator("[data-testid=stSidebar]").inner_text()
@@ -204,7 +207,7 @@ def test_hostile_text_stays_text(own_database: SeededDatabase, browser: Browser)
     own_database.ask(acknowledge, number, by, HOSTILE, own_database.now)
     assert own_database.ask(finding, number).acknowledged_by == by
     with served(own_database.url) as address:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context = signed_in(browser, address, viewport={"width": 1440, "height": 900})
         watched = Watched.open(context.new_page(), address)
         page = watched.page
         visit(page, address, "alert", alert=str(number))
@@ -221,16 +224,18 @@ def test_hostile_text_stays_text(own_database: SeededDatabase, browser: Browser)
         context.close()
 
 
-def test_the_server_sends_its_headers_and_no_stack_trace(server: str):
-    with urllib.request.urlopen(f"{server}/") as answer:
+def test_the_server_sends_its_headers_and_no_stack_trace(server: Served):
+    with opened_with_session(server, "/") as answer:
         headers = {name.lower(): value for name, value in answer.headers.items()}
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
+    assert "unsafe-eval" not in headers["content-security-policy"]
     assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
     assert "server" not in headers
 
 
 @pytest.mark.parametrize(("host", "status"), [("127.0.0.1", 101), ("evil.example", 403)])
-def test_only_its_own_names_reach_the_pages(server: str, host: str, status: int):
+def test_only_its_own_names_reach_the_pages(server: Served, host: str, status: int):
     """A foreign name that was made to point at this address gets no page content."""
     port = int(server.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
@@ -238,23 +243,24 @@ def test_only_its_own_names_reach_the_pages(server: str, host: str, status: int)
             f"GET /_stcore/stream HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\n"
             "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+            f"Cookie: {session_cookie(server)}\r\n"
             f"Origin: http://{host}:{port}\r\n\r\n".encode()
         )
         assert connection.recv(100).split(b" ")[1] == str(status).encode()
 
 
-def test_the_first_page_has_an_address_with_its_name_too(server: str):
-    with urllib.request.urlopen(f"{server}/overview?project=x%20y") as answer:
+def test_the_first_page_has_an_address_with_its_name_too(server: Served):
+    with opened_with_session(server, "/overview?project=x%20y") as answer:
         assert answer.url == f"{server}/?project=x%20y"
         assert answer.status == 200
 
 
 def test_a_deep_link_restores_the_state_it_names(
-    server: str, database: SeededDatabase, browser: Browser
+    server: Served, database: SeededDatabase, browser: Browser
 ):
     """Days, deployment and section of an address stand in the widgets of a fresh browser."""
     number = database.ask(deployments, database.ask(model_facts, MODEL).id)[-1].id
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900}, timezone_id="UTC")
     page = context.new_page()
     named = {"model": MODEL, "deployment": str(number), "range": "7d", "section": "drift"}
     visit(page, server, "model", **named)
@@ -284,8 +290,8 @@ def pressed(page: Page) -> list[str]:
     return [text.strip() for text in found.all_inner_texts()]
 
 
-def test_the_choices_are_reached_and_changed_by_keyboard_alone(server: str, browser: Browser):
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="UTC")
+def test_the_choices_are_reached_and_changed_by_keyboard_alone(server: Served, browser: Browser):
+    context = signed_in(browser, server, viewport={"width": 1440, "height": 900}, timezone_id="UTC")
     page = context.new_page()
     visit(page, server, "model", model=MODEL)
     tab_to(page, "24 h")

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.documents import DOCUMENTS, ROOT, Step, blocks, prints_as_said, steps
@@ -192,7 +193,7 @@ def installation(folder: Path) -> Iterator[Installation]:
         shell = Shell.open(folder, environment, ports)
         try:
             wait_for(f"http://{collector}/readyz", up, log)
-            wait_for(f"http://{dashboard}/_stcore/health", up, log)
+            wait_for(f"http://{dashboard}/healthz", up, log)
             wait_for_worker(environment, folder)
             wanted = [step for name in ORDER for step in console_steps(name)]
             done = [shell.run(step) for step in wanted if step.command != START]
@@ -260,8 +261,24 @@ def test_the_reference_is_a_baseline(installation: Installation) -> None:
 
 def test_collector_and_dashboard_answer(installation: Installation) -> None:
     assert status_of(f"http://{installation.collector}/docs") == 200
-    assert status_of(f"http://{installation.dashboard}/") == 200
-    assert status_of(f"http://{installation.dashboard}/model?model=credit") == 200
+    assert status_of(f"http://{installation.dashboard}/healthz") == 200
+
+
+def test_nobody_sees_the_dashboard_before_the_first_link_is_used(
+    installation: Installation,
+) -> None:
+    page = f"http://{installation.dashboard}/model?model=credit"
+    assert status_of(page) == 401
+    found = re.search(r"^Sign in    (http\S+/link/\S+)$", installation.started, re.MULTILINE)
+    assert found is not None
+    link = found[1].replace("127.0.0.1:8501", installation.dashboard)
+    with httpx.Client(follow_redirects=True, headers={"Accept": "text/html"}) as browser:
+        mark = re.search(r'name="mark" value="([^"]+)"', browser.get(link).text)
+        assert mark is not None
+        entered = browser.post(link, data={"login": "admin", "password": "", "mark": mark[1]})
+        assert entered.url.path == "/"
+        assert browser.get(page).status_code == 200
+        assert browser.get(link).status_code == 410
 
 
 def test_the_start_prints_what_the_readme_shows(installation: Installation) -> None:

@@ -17,6 +17,7 @@ from tests.acceptance.pages import CHROMIUM, served, settled, words_missing
 from tests.factories import START, TestClock
 from tests.integration.jobs.support import HOUR
 from tests.integration.served_chat import HOSTILE, apply_served, send_day
+from tests.signed_in import signed_in
 
 pytestmark = [
     pytest.mark.browser,
@@ -49,7 +50,8 @@ def test_the_page_shows_operation_and_stages_and_runs_no_text_from_outside(
     folder.mkdir(parents=True, exist_ok=True)
     with served(database_url) as server:
         for name, width in (("wide", 1280), ("narrow", 390)):
-            page = browser.new_page(viewport={"width": width, "height": 3000})
+            context = signed_in(browser, server, viewport={"width": width, "height": 3000})
+            page = context.new_page()
             errors: list[str] = []
             page.on("pageerror", lambda error, kept=errors: kept.append(str(error)))
             page.on("dialog", lambda dialog, kept=errors: kept.append(dialog.message))
@@ -64,4 +66,4 @@ def test_the_page_shows_operation_and_stages_and_runs_no_text_from_outside(
             assert not scrolled, f"the {name} page scrolls sideways"
             assert errors == []
             assert HOSTILE not in page.title()
-            page.close()
+            context.close()

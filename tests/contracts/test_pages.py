@@ -43,6 +43,7 @@ def closed_connections():
 
 def run_page(url: str | None, monkeypatch, page: str, **query: str) -> AppTest:
     """The page as a browser with this address would get it."""
+    monkeypatch.setenv("INFERWATCH_DASHBOARD_AUTH", "off")
     monkeypatch.delenv("DATABASE_URL", raising=False)
     if url is not None:
         monkeypatch.setenv("DATABASE_URL", url)

@@ -118,3 +118,37 @@ def test_the_copy_of_the_environment_is_a_copy(monkeypatch: pytest.MonkeyPatch) 
     copy = process_environment()
     copy["HOOK"] = "2"
     assert process_environment()["HOOK"] == "1"
+
+
+PROVIDER = {
+    "INFERWATCH_OIDC_ISSUER": "https://login.example.org/",
+    "INFERWATCH_OIDC_CLIENT_ID": "watch",
+    "INFERWATCH_OIDC_CLIENT_SECRET": "secret",
+}
+
+
+def test_a_provider_has_all_three_settings_or_none() -> None:
+    assert Settings.from_environment({}).provider is None
+    found = Settings.from_environment(PROVIDER).provider
+    assert found is not None
+    assert found.issuer == "https://login.example.org"
+    for name in PROVIDER:
+        some = {each: value for each, value in PROVIDER.items() if each != name}
+        with pytest.raises(ConfigurationError, match=f"{name}: is missing"):
+            Settings.from_environment(some)
+
+
+@pytest.mark.parametrize("issuer", ["http://login.example.org", "login.example.org", "https://["])
+def test_a_provider_is_reached_by_https(issuer: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"INFERWATCH_OIDC_ISSUER.*not an https"):
+        Settings.from_environment({**PROVIDER, "INFERWATCH_OIDC_ISSUER": issuer})
+
+
+def test_sign_in_is_on_and_may_be_off_on_loopback_only() -> None:
+    assert Settings.from_environment({}).dashboard_auth
+    off = {"INFERWATCH_DASHBOARD_AUTH": "off"}
+    assert not Settings.from_environment(off).dashboard_auth
+    with pytest.raises(ConfigurationError, match="INFERWATCH_DASHBOARD_AUTH: off is for loopback"):
+        Settings.from_environment({**off, "INFERWATCH_HOST": "0.0.0.0"})
+    with pytest.raises(ConfigurationError, match="neither on nor off"):
+        Settings.from_environment({"INFERWATCH_DASHBOARD_AUTH": "no"})

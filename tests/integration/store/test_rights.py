@@ -30,7 +30,8 @@ PROJECT_TABLES = sorted(
     for name, table in metadata.tables.items()
     if "project_id" in table.c and name not in WITHOUT_ROW_SECURITY
 )
-WORKING_ROLES = [Role.INGEST, Role.WORKER, Role.DASHBOARD, Role.EXPORT]
+OF_ACCESS = ["account", "membership", "session", "one_time_link", "login_attempt"]
+WORKING_ROLES = [Role.INGEST, Role.WORKER, Role.DASHBOARD, Role.EXPORT, Role.GATE]
 
 
 @pytest.fixture
@@ -109,9 +110,14 @@ def test_measurements_requests_and_labels_can_be_changed_by_nobody(engine: Engin
         (Role.INGEST, ["request_log", "label", "measurement", "profile", "alert", "intake_mark",
                        "prediction_block", "sample", "delivery", "label_orphan", "rejection"]),
         (Role.WORKER, ["api_key", "violation_example"]),
-        (Role.DASHBOARD, ["request_log", "label", "api_key", "intake_part", "label_mark"]),
+        (Role.DASHBOARD, ["request_log", "label", "api_key", "intake_part", "label_mark",
+                          *OF_ACCESS]),
         (Role.EXPORT, ["request_log", "label", "api_key", "rejection", "sample", "label_orphan",
-                       "violation_example", "intake_part"]),
+                       "violation_example", "intake_part", *OF_ACCESS]),
+        (Role.INGEST, OF_ACCESS),
+        (Role.WORKER, OF_ACCESS),
+        (Role.GATE, ["project", "request_log", "label", "api_key", "measurement", "alert",
+                     "profile", "sample", "delivery", "contract"]),
     ],
 )  # fmt: skip
 def test_what_a_role_has_no_business_with_it_cannot_read(
