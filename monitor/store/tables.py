@@ -42,6 +42,13 @@ from monitor.store.alert_tables import (
     response_switch,
     silence,
 )
+from monitor.store.evidence_tables import (
+    audit_due,
+    audit_entry,
+    audit_head,
+    deletion,
+    legal_hold,
+)
 from monitor.store.metadata import identity, metadata, model_key, of_model, when
 from monitor.store.producer_tables import (
     deployment_registration,
@@ -463,8 +470,12 @@ __all__ = (
     "alert",
     "alert_config",
     "alert_transition",
+    "audit_due",
+    "audit_entry",
+    "audit_head",
     "comparison",
     "delay_curve",
+    "deletion",
     "delivery",
     "delivery_attempt",
     "deployment_registration",
@@ -473,6 +484,7 @@ __all__ = (
     "golden_run",
     "golden_set",
     "incident",
+    "legal_hold",
     "metadata",
     "notice_clock",
     "receiver_state",
