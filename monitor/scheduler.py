@@ -19,6 +19,7 @@ from sqlalchemy.engine import Engine
 from alerts.channels.alertmanager import Alertmanager
 from alerts.channels.outbound import Outbound
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.jobs.audit_heads import HeadKeeper
 from monitor.jobs.courier import Courier
 from monitor.jobs.dead_man import DeadMan
 from monitor.jobs.deliver import Sender
@@ -63,6 +64,7 @@ class Worker:
     runner: Runner
     started_at: datetime
     _http: Outbound = field(default_factory=Outbound)
+    heads: HeadKeeper | None = None
 
     def __post_init__(self) -> None:
         runner = self.runner
@@ -88,6 +90,7 @@ class Worker:
             ("switch", SWITCH_SECONDS, self.call_switches),
             ("scrape", SCRAPE_SECONDS, self.scrape_due),
             ("restate", RESTATE_SECONDS, self.restate_due),
+            ("audit", HOUSE_SECONDS, self.sign_heads),
         ):
             made.add_job(
                 guarded(name, work),
@@ -130,6 +133,13 @@ class Worker:
     def scrape_due(self) -> None:
         """Begin to read the metrics of servers that are due."""
         self._scraper.tick(number for _, number in self.runner.projects())
+
+    def sign_heads(self) -> None:
+        """The day's signed head of each audit chain; a copy goes outside where one is wanted."""
+        if self.heads is None:
+            return
+        for _, number in self.runner.projects():
+            self.heads.keep(number, self.runner.clock(), self._http)
 
     def close(self) -> None:
         """Wait for messages that are on their way and for pages that are being read."""

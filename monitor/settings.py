@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from monitor.errors import ConfigurationError, Problem
@@ -40,6 +40,10 @@ class Settings:
     exchange_seconds: int
     trace_seconds: int
     text_models: Mapping[str, str]
+    signing_key: str | None = field(default=None, repr=False)
+    audit_webhook: str | None = field(default=None, repr=False)
+    audit_webhook_secret: str | None = field(default=None, repr=False)
+    audit_webhook_private: int = 0
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> Settings:
@@ -68,6 +72,10 @@ class Settings:
             trace_seconds=reader.number("TRACE_SECONDS", 10, 0, 3_600),
             text_models=reader.places("TEXT_MODELS"),
             exchange_seconds=reader.number("EXCHANGE_SECONDS", 300, 1, 86_400),
+            signing_key=reader.plain(PREFIX + "SIGNING_KEY"),
+            audit_webhook=reader.plain(PREFIX + "AUDIT_WEBHOOK"),
+            audit_webhook_secret=reader.plain(PREFIX + "AUDIT_WEBHOOK_SECRET"),
+            audit_webhook_private=reader.number("AUDIT_WEBHOOK_PRIVATE", 0, 0, 1),
         )
         reader.finish()
         return settings

@@ -29,6 +29,7 @@ MODULES = (
     *("scrape", "server"),
     *("deployments", "collect_env"),
     *("keys", "project", "explore"),
+    *("audit", "verify", "reproduce"),
     *("collect", "sidecar", "imports", "run", "dashboard", "demo", "db"),
 )
 """Files of commands in this folder, in the order of the help. Each has one of: `register(app)`,

@@ -86,6 +86,8 @@ def worker(
     import random
 
     from monitor.cli.common import settings_with_database
+    from monitor.installation_key import signing_key
+    from monitor.jobs.audit_heads import AuditWebhook, HeadKeeper
     from monitor.jobs.run import Runner
     from monitor.scheduler import Worker, utc_now, worker_name
     from monitor.store import schema
@@ -107,9 +109,11 @@ def worker(
         environment=process_environment(),
         rng=random.SystemRandom(),
     )
-    made = Worker(engine, runner, utc_now())
+    heads = HeadKeeper(engine, signing_key(settings), AuditWebhook.of(settings))
+    made = Worker(engine, runner, utc_now(), heads=heads)
     if once:
         made.keep_house()
+        made.sign_heads()
         made.close()
         done, sent = runner.catch_up(), runner.deliver_due()
         # An action in earnest follows its dry run; each is asked for once, so this ends.

@@ -7,7 +7,7 @@ Entries are linked and hashed by the database (`audit_append`); deeds that are r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.engine import Connection
 
+from monitor.evidence.chain import FIRST_PREVIOUS, Head, head_of
 from monitor.store.tables import audit_entry, audit_head, project
 
 
@@ -140,3 +141,14 @@ def mark_sent(connection: Connection, project_id: int, seq: int, at: datetime) -
     connection.execute(
         sa.update(audit_head).where(row.project_id == project_id, row.seq == seq).values(sent_at=at)
     )
+
+
+def current_head(connection: Connection, project_id: int) -> Head:
+    """The head of the whole chain as it is now."""
+    row = audit_entry.c
+    newest = sa.select(row.body).where(row.project_id == project_id).order_by(row.seq.desc())
+    body = connection.scalar(newest.limit(1))
+    head = head_of(
+        [body.encode()] if body is not None else [], project_name(connection, project_id)
+    )
+    return replace(head, first_seq=1, first_previous=FIRST_PREVIOUS)

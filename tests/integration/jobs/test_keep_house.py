@@ -174,7 +174,17 @@ def test_every_tick_of_a_worker_does_its_work(
     worker = Worker(engine, runner, START)
     jobs = {job.id: job for job in worker.scheduler().get_jobs()}
     ticks = (
-        *("beat", "jobs", "conditions", "notify", "deliver", "switch", "restate", "scrape"),
+        *(
+            "beat",
+            "jobs",
+            "conditions",
+            "notify",
+            "deliver",
+            "switch",
+            "restate",
+            "scrape",
+            "audit",
+        ),
         "house",
     )
     assert set(jobs) == set(ticks)
