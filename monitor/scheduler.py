@@ -27,10 +27,8 @@ from monitor.jobs.keep_house import (
     beat,
     drop_expired_labels,
     drop_expired_requests,
+    forget_expired,
     forget_marks_of_parts,
-    forget_review_items,
-    forget_sampled_labels,
-    forget_samples,
     give_up_orphans,
     prepare_partitions,
 )
@@ -163,9 +161,7 @@ class Worker:
                 log.info("retention dropped %s=%d oldest=%s", what, len(dropped), dropped[0].date())
         for model in models:
             with transaction(self.engine, model.project_id, Role.WORKER) as connection:
-                forget_samples(connection, model, now)
-                forget_sampled_labels(connection, model, now)
-                forget_review_items(connection, model, now)
+                forget_expired(connection, model, now)
                 give_up_orphans(connection, model, now)
                 forget_marks_of_parts(connection, now)
                 forget_server_readings(connection, now)

@@ -29,7 +29,7 @@ MODULES = (
     *("scrape", "server"),
     *("deployments", "collect_env"),
     *("keys", "project", "explore"),
-    *("audit", "verify", "reproduce"),
+    *("audit", "verify", "reproduce", "retention", "erase"),
     *("collect", "sidecar", "imports", "run", "dashboard", "demo", "db"),
 )
 """Files of commands in this folder, in the order of the help. Each has one of: `register(app)`,
