@@ -209,3 +209,68 @@ def test_a_signed_head_is_kept_as_it_was_signed(engine: Engine, project_id: int)
         transaction(engine, project_id, Role.OWNER) as connection,
     ):
         connection.execute(sa.text("update audit_head set signature = 'x'"))
+
+
+ALERT = (
+    "insert into alert (project_id, fingerprint, rule, model, state, data_state, severity, owner,"
+    " response, episode, since, body, config_version) values (1, 'f', 'r', 'credit', 'firing',"
+    " 'ok', 'page', 'o', 'investigate', 1, now(), '{}', 1)"
+)
+TRANSITION = (
+    "insert into alert_transition (project_id, alert_id, episode, from_state, to_state, reason,"
+    " \"by\", comment, at, body) values (1, 1, 1, 'firing', 'firing', '%s', %s, 'c', now(), '{}')"
+)
+ACTION = (
+    "insert into response_action (project_id, episode, rule, response, action, model,"
+    " deployment_ids, dry_run, state, requested_by, requested_at, body) values (1, 1, 'r',"
+    " 'roll_back', 'roll_back', 'credit', '{1}', false, 'requested', 'ana', now(), '{}')"
+)
+INCIDENT = (
+    "insert into incident (project_id, model_id, leg, state, opened_at, last_at, until_at,"
+    " leading_column, body) values (1, 1, 'live', 'open', now(), now(), now(), 'age', '{}')"
+)
+JUDGE = "update incident set verdict = 'fault', verdict_by = 'ana', verdict_at = now()"
+HOLD = (
+    "insert into legal_hold (project_id, classes, reason, placed_by) values"
+    " (1, '{requests}', 'case', 'ana')"
+)
+OUTCOME = "update response_action set state = 'done', outcome = 'done', outcome_by = 'ana'"
+
+
+@pytest.mark.parametrize(
+    ("statements", "deed", "subject"),
+    [
+        ([ALERT, TRANSITION % ("acknowledged", "'ana'")], "alert_acknowledged", "1"),
+        ([ALERT, TRANSITION % ("false_alarm", "'ana'")], "alert_false_alarm", "1"),
+        ([ALERT, TRANSITION % ("closed_by_hand", "'ana'")], "alert_closed_by_hand", "1"),
+        ([ALERT, TRANSITION % ("breach_held", "null")], None, None),
+        ([ACTION], "response_requested", "credit"),
+        ([ACTION, OUTCOME], "response_outcome", "credit"),
+        (["insert into response_switch (project_id, stopped, by, reason) values"
+          " (1, true, 'ana', 'x')"], "responses_switched", "responses"),
+        (["insert into alert_config (project_id, version, source, applied_by) values"
+          " (1, 1, 'x', 'ana')"], "rules_applied", "rules"),
+        ([INCIDENT, JUDGE], "incident_judged", "credit"),
+        (["update model set retired_at = now(), retired_by = 'ana'"], "model_retired", "credit"),
+        ([HOLD], "hold_placed", "all models"),
+        ([HOLD, "update legal_hold set released_at = now(), released_by = 'ana'"],
+         "hold_released", "all models"),
+    ],
+)  # fmt: skip
+def test_each_deed_has_its_entry(
+    engine: Engine,
+    project_id: int,
+    credit: ModelContext,
+    statements: list[str],
+    deed: str | None,
+    subject: str | None,
+) -> None:
+    before = len(entries(engine, project_id))
+    for statement in statements:
+        with transaction(engine, project_id, Role.OWNER) as connection:
+            connection.execute(sa.text(statement))
+    new = deeds(engine, project_id)[before:]
+    if deed is None:
+        assert new == []
+    else:
+        assert new[-1] == (deed, "ana", subject)
