@@ -90,11 +90,28 @@ class Lateness(Frozen):
     profiles: Duration = timedelta(minutes=10)
 
 
-class Retention(Frozen):
-    """How long raw rows and labels are kept. Profiles and measurements stay."""
+LOG_FLOOR = timedelta(days=184)
+"""Logs are kept for six months at the least, however long those are."""
 
-    requests: Duration = timedelta(days=90)
+
+class Retention(Frozen):
+    """How long raw rows and labels are kept, never shorter than LOG_FLOOR.
+
+    Profiles and measurements stay.
+    """
+
+    requests: Duration = LOG_FLOOR
     labels: Duration = timedelta(days=365)
+
+    @property
+    def requests_kept(self) -> timedelta:
+        """How long requests stay. A contract of an earlier release may ask for less."""
+        return max(self.requests, LOG_FLOOR)
+
+    @property
+    def labels_kept(self) -> timedelta:
+        """How long labels stay, in the same way."""
+        return max(self.labels, LOG_FLOOR)
 
 
 class Baseline(Frozen):

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from alerts.yaml_source import Problems as YamlProblems
 from alerts.yaml_source import compose, is_null, plain_text
 from monitor.contract import (
+    LOG_FLOOR,
     Alarms,
     Baseline,
     Column,
@@ -89,6 +90,9 @@ class ContractReader:
                 self._report(mistake)
             elif not (unsure and "is not declared" in mistake.message):
                 self._report(self._placed(mistake, value))
+        if "retention" in value and "retention" not in broken:
+            for mistake in _floor_mistakes(value["retention"]):
+                self._report(mistake)
 
     def _checked_column(self, item: Any, index: int) -> Any:
         """The column when it is sound, else a sound one that takes its place in later checks."""
@@ -230,6 +234,15 @@ def _stand_in(column: Mapping[str, Any], found: Iterable[Mistake], index: int) -
     if kind == ColumnType.CLASS_SCORES:
         kept["categories"] = ["-"]
     return kept
+
+
+def _floor_mistakes(section: Mapping[str, Any]) -> Iterable[Mistake]:
+    """Spans shorter than logs must be kept. Stored contracts of earlier releases may have them."""
+    wanted = Retention.model_validate({k: part for k, part in section.items() if part is not None})
+    for name, span in (("requests", wanted.requests), ("labels", wanted.labels)):
+        if span < LOG_FLOOR:
+            told = f"logs are kept for six months at least; write {LOG_FLOOR.days}d or more"
+            yield Mistake(("retention", name), told)
 
 
 def _once(found: Iterable[Mistake]) -> list[Mistake]:

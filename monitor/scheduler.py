@@ -19,6 +19,7 @@ from sqlalchemy.engine import Engine
 from alerts.channels.alertmanager import Alertmanager
 from alerts.channels.outbound import Outbound
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.jobs.audit_heads import HeadKeeper
 from monitor.jobs.courier import Courier
 from monitor.jobs.dead_man import DeadMan
 from monitor.jobs.deliver import Sender
@@ -26,10 +27,8 @@ from monitor.jobs.keep_house import (
     beat,
     drop_expired_labels,
     drop_expired_requests,
+    forget_expired,
     forget_marks_of_parts,
-    forget_review_items,
-    forget_sampled_labels,
-    forget_samples,
     give_up_orphans,
     prepare_partitions,
 )
@@ -65,6 +64,7 @@ class Worker:
     runner: Runner
     started_at: datetime
     _http: Outbound = field(default_factory=Outbound)
+    heads: HeadKeeper | None = None
 
     def __post_init__(self) -> None:
         runner = self.runner
@@ -91,6 +91,7 @@ class Worker:
             ("scrape", SCRAPE_SECONDS, self.scrape_due),
             ("restate", RESTATE_SECONDS, self.restate_due),
             ("reports", REPORTS_SECONDS, self.build_reports),
+            ("audit", HOUSE_SECONDS, self.sign_heads),
         ):
             made.add_job(
                 guarded(name, work),
@@ -139,6 +140,13 @@ class Worker:
         """Begin to read the metrics of servers that are due."""
         self._scraper.tick(number for _, number in self.runner.projects())
 
+    def sign_heads(self) -> None:
+        """The day's signed head of each audit chain; a copy goes outside where one is wanted."""
+        if self.heads is None:
+            return
+        for _, number in self.runner.projects():
+            self.heads.keep(number, self.runner.clock(), self._http)
+
     def close(self) -> None:
         """Wait for messages that are on their way and for pages that are being read."""
         self._scraper.close()
@@ -161,9 +169,7 @@ class Worker:
                 log.info("retention dropped %s=%d oldest=%s", what, len(dropped), dropped[0].date())
         for model in models:
             with transaction(self.engine, model.project_id, Role.WORKER) as connection:
-                forget_samples(connection, model, now)
-                forget_sampled_labels(connection, model, now)
-                forget_review_items(connection, model, now)
+                forget_expired(connection, model, now)
                 give_up_orphans(connection, model, now)
                 forget_marks_of_parts(connection, now)
                 forget_server_readings(connection, now)

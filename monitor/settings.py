@@ -57,6 +57,10 @@ class Settings:
     oidc_issuer: str | None
     oidc_client_id: str | None
     oidc_client_secret: str | None = field(repr=False)
+    signing_key: str | None = field(default=None, repr=False)
+    audit_webhook: str | None = field(default=None, repr=False)
+    audit_webhook_secret: str | None = field(default=None, repr=False)
+    audit_webhook_private: int = 0
 
     @property
     def provider(self) -> ProviderSettings | None:
@@ -98,6 +102,10 @@ class Settings:
             oidc_issuer=reader.plain(PREFIX + "OIDC_ISSUER"),
             oidc_client_id=reader.plain(PREFIX + "OIDC_CLIENT_ID"),
             oidc_client_secret=reader.plain(PREFIX + "OIDC_CLIENT_SECRET"),
+            signing_key=reader.plain(PREFIX + "SIGNING_KEY"),
+            audit_webhook=reader.plain(PREFIX + "AUDIT_WEBHOOK"),
+            audit_webhook_secret=reader.plain(PREFIX + "AUDIT_WEBHOOK_SECRET"),
+            audit_webhook_private=reader.number("AUDIT_WEBHOOK_PRIVATE", 0, 0, 1),
         )
         reader.check_provider(settings)
         if not settings.dashboard_auth:

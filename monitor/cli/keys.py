@@ -78,8 +78,10 @@ def revoke(
         str, typer.Argument(help="The part between iw_ and the next _.", show_default=False)
     ],
     project: KnownProject = "default",
+    by: By = None,
 ) -> None:
     """End a key at once."""
+    from monitor.store.audit import act_as
     from monitor.store.engine import Role, transaction
     from monitor.store.projects import revoke_key
 
@@ -87,6 +89,7 @@ def revoke(
     with open_database() as engine:
         project_id = find_project(engine, project)
         with transaction(engine, project_id, Role.OWNER) as connection:
+            act_as(connection, login(by))
             done = revoke_key(connection, project_id, wanted, datetime.now(UTC))
     if not done:
         raise UnknownSubject(

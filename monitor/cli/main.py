@@ -30,6 +30,7 @@ MODULES = (
     *("scrape", "server"),
     *("deployments", "collect_env"),
     *("keys", "user", "project", "explore"),
+    *("audit", "verify", "reproduce", "retention", "erase"),
     *("collect", "sidecar", "imports", "run", "dashboard", "demo", "db"),
 )
 """Files of commands in this folder, in the order of the help. Each has one of: `register(app)`,

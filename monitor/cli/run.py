@@ -6,11 +6,17 @@ import json
 import logging
 import signal
 from contextlib import ExitStack
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from monitor.errors import ConfigurationError
 from monitor.settings import Settings, process_environment
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Engine
+
+    from monitor.jobs.audit_heads import HeadKeeper
 
 
 def register(app: typer.Typer) -> None:
@@ -128,9 +134,10 @@ def worker(
         environment=process_environment(),
         rng=random.SystemRandom(),
     )
-    made = Worker(engine, runner, utc_now())
+    made = Worker(engine, runner, utc_now(), heads=_head_keeper(engine, settings))
     if once:
         made.keep_house()
+        made.sign_heads()
         made.close()
         done, sent = runner.catch_up(), runner.deliver_due()
         # An action in earnest follows its dry run; each is asked for once, so this ends.
@@ -146,6 +153,22 @@ def worker(
         scheduler.shutdown(wait=False)
     finally:
         made.close()
+
+
+def _head_keeper(engine: Engine, settings: Settings) -> HeadKeeper | None:
+    """Who signs heads of the audit chain; None where no key was given and none can be made."""
+    from monitor.installation_key import signing_key
+    from monitor.jobs.audit_heads import AuditWebhook, HeadKeeper
+
+    outside = AuditWebhook.of(settings)
+    try:
+        return HeadKeeper(engine, signing_key(settings), outside)
+    except ConfigurationError as error:
+        if settings.signing_key is not None or outside is not None:
+            raise
+        # Everything else a worker does needs no key.
+        logging.getLogger("inferwatch.audit").warning("audit heads are not signed: %s", error)
+        return None
 
 
 def doctor(

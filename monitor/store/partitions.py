@@ -11,10 +11,16 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
+from monitor.store.deletions import Deleted, certify
 from monitor.store.engine import Role, sqlstate_of, transaction
 
 DAYS_AHEAD = 14
 DAYS_BEHIND = 35
+PARTITION_LOCK = 7_205_301_149
+"""Also taken by the database's own functions that make partitions."""
+HOUSEKEEPING = "inferwatch worker"
+_MOMENT_OF = {"request_log": "event_time", "label": "observed_at"}
+_CLASS_OF = {"request_log": "requests", "label": "labels"}
 LOCK_NOT_AVAILABLE = "55P03"
 WRONG_STATE = "55000"
 """Another process is detaching a partition of the same table."""
@@ -111,17 +117,44 @@ def _ensure(engine: Engine, function: str, day: date, role: Role) -> bool:
 
 def _detach_and_drop(engine: Engine, parent: str, piece: _Piece) -> bool:
     how = "finalize" if piece.detach_begun else "concurrently"
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(sa.text("set lock_timeout = '2s'"))
-        try:
-            if piece.attached:
+    try:
+        if piece.attached:
+            with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.execute(sa.text("set lock_timeout = '2s'"))
                 detach = f'alter table {parent} detach partition "{piece.name}" {how}'
-                connection.execute(sa.text(detach))
-            connection.execute(sa.text(f'drop table if exists "{piece.name}"'))
-        except OperationalError as error:
-            if sqlstate_of(error) not in (LOCK_NOT_AVAILABLE, WRONG_STATE):
-                raise
-            return False
-        finally:
-            connection.execute(sa.text("reset lock_timeout"))
+                try:
+                    connection.execute(sa.text(detach))
+                finally:
+                    connection.execute(sa.text("reset lock_timeout"))
+        with transaction(engine, None, Role.OWNER) as connection:
+            connection.execute(sa.text("set local lock_timeout = '2s'"))
+            _drop_certified(connection, parent, piece)
+    except OperationalError as error:
+        if sqlstate_of(error) not in (LOCK_NOT_AVAILABLE, WRONG_STATE):
+            raise
+        return False
     return True
+
+
+def _drop_certified(connection: Connection, parent: str, piece: _Piece) -> None:
+    """Drop a detached piece; what it held is certified for each model in the same transaction."""
+    connection.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": PARTITION_LOCK})
+    known = "select from pg_class where relnamespace = 'public'::regnamespace and relname = :name"
+    if connection.execute(sa.text(known), {"name": piece.name}).first() is None:
+        return  # another housekeeper was faster
+    moment = _MOMENT_OF[parent]
+    held = connection.execute(
+        sa.text(
+            f"select project_id, model_id, count(*) as n, min({moment}) as first,"
+            f' max({moment}) as last from "{piece.name}" group by 1, 2 order by 1, 2'
+        )
+    ).all()
+    for row in held:
+        certify(
+            connection,
+            row.project_id,
+            row.model_id,
+            Deleted("retention", {_CLASS_OF[parent]: row.n}, row.first, row.last),
+            by=HOUSEKEEPING,
+        )
+    connection.execute(sa.text(f'drop table "{piece.name}"'))

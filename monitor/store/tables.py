@@ -49,6 +49,13 @@ from monitor.store.alert_tables import (
     response_switch,
     silence,
 )
+from monitor.store.evidence_tables import (
+    audit_due,
+    audit_entry,
+    audit_head,
+    deletion,
+    legal_hold,
+)
 from monitor.store.metadata import identity, metadata, model_key, of_model, when
 from monitor.store.producer_tables import (
     deployment_registration,
@@ -472,8 +479,12 @@ __all__ = (
     "alert",
     "alert_config",
     "alert_transition",
+    "audit_due",
+    "audit_entry",
+    "audit_head",
     "comparison",
     "delay_curve",
+    "deletion",
     "delivery",
     "delivery_attempt",
     "deployment_registration",
@@ -482,6 +493,7 @@ __all__ = (
     "golden_run",
     "golden_set",
     "incident",
+    "legal_hold",
     "login_attempt",
     "membership",
     "metadata",

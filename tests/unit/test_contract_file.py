@@ -135,18 +135,39 @@ def test_one_mistake_has_its_line(rest: str, line: int, words: str) -> None:
 
 def test_a_retention_shorter_than_label_age_and_correction_is_refused() -> None:
     text = HEADER + (
-        "columns:\n  - {name: a, type: text}\nretention:\n  requests: 43d\n"
-        "label:\n  name: y\n  max_age: 30d\n  correction_time: 14d\n"
+        "columns:\n  - {name: a, type: text}\nretention:\n  requests: 213d\n"
+        "label:\n  name: y\n  max_age: 200d\n  correction_time: 14d\n"
     )
     (found,) = problems_of(text)
 
     assert (found.line, found.place) == (8, "retention.requests")
-    assert "shorter than label.max_age plus label.correction_time (44 d)" in found.message
-    assert read_contract(text.replace("43d", "44d"), "x").retention.requests == timedelta(days=44)
+    assert "shorter than label.max_age plus label.correction_time (214 d)" in found.message
+    assert read_contract(text.replace("213d", "214d"), "x").retention.requests == timedelta(
+        days=214
+    )
+
+
+def test_logs_kept_for_less_than_six_months_are_refused_by_name() -> None:
+    text = HEADER + (
+        "columns:\n  - {name: a, type: text}\nretention:\n  requests: 183d\n  labels: 1d\n"
+    )
+    found = problems_of(text)
+
+    assert [(each.line, each.place) for each in found] == [
+        (8, "retention.requests"),
+        (9, "retention.labels"),
+    ]
+    assert all("184d or more" in each.message for each in found)
+
+
+def test_a_shorter_retention_of_an_earlier_release_keeps_logs_for_six_months() -> None:
+    asked = Retention(requests=timedelta(days=90), labels=timedelta(days=30))
+
+    assert (asked.requests_kept.days, asked.labels_kept.days) == (184, 184)
 
 
 def test_the_default_retention_is_blamed_at_the_label() -> None:
-    text = HEADER + "columns:\n  - {name: a, type: text}\nlabel: {name: y, max_age: 100d}\n"
+    text = HEADER + "columns:\n  - {name: a, type: text}\nlabel: {name: y, max_age: 200d}\n"
     (found,) = problems_of(text)
 
     assert (found.line, found.place) == (7, "label")
@@ -248,7 +269,7 @@ def test_what_is_written_reads_back_equal(found: list[Column], data: st.DataObje
         time_zone="Asia/Kathmandu",
         columns=tuple(found),
         label=data.draw(st.none() | st.just(label)),
-        retention=Retention(requests=timedelta(seconds=data.draw(st.integers(10**7, 10**9)))),
+        retention=Retention(requests=timedelta(seconds=data.draw(st.integers(16 * 10**6, 10**9)))),
         baseline=Baseline(file=data.draw(st.none() | words)),
     )
     comments = {HEAD: data.draw(words), column_place(found[0].name): data.draw(words)}

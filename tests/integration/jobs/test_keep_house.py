@@ -32,7 +32,7 @@ from monitor.windows import Grain
 from tests.factories import START, label, label_batch, request, rows_of, send
 from tests.integration.jobs.support import DAY, HOUR, problems, stored, traffic
 
-AFTER = START + 91 * DAY  # retention.requests is 90 days unless the contract says otherwise
+AFTER = START + 185 * DAY  # retention.requests is 184 days unless the contract says otherwise
 
 
 def test_expired_days_go_and_their_profiles_stay(
@@ -42,7 +42,7 @@ def test_expired_days_go_and_their_profiles_stay(
     send(store, credit, traffic(START + DAY, 2, 60, seed=1))
     runner.catch_up()
     before = [(one.key, one.n) for one in stored(engine, credit, PartKind.COLUMNS)]
-    assert drop_expired_requests(engine, [credit], START + 90 * DAY) == []
+    assert drop_expired_requests(engine, [credit], START + 184 * DAY) == []
     assert drop_expired_requests(engine, [credit], AFTER) == [START]
     days = rows_of(engine, 1, "select distinct date_trunc('day', event_time) from request_log")
     assert days == [(START + DAY,)]
@@ -123,7 +123,7 @@ def test_labels_and_samples_expire_too(
     assert drop_expired_labels(engine, [credit], now) == [datetime(2024, 4, 1, tzinfo=UTC)]
     assert rows_of(engine, 1, "select request_id from label") == [("b",)]
     with transaction(engine, 1, Role.WORKER) as connection:
-        assert forget_samples(connection, credit, START + 90 * DAY) == 0
+        assert forget_samples(connection, credit, START + 184 * DAY) == 0
         assert forget_samples(connection, credit, AFTER) == 1
     assert rows_of(engine, 1, "select 1 from sample") == []
 
@@ -174,7 +174,17 @@ def test_every_tick_of_a_worker_does_its_work(
     worker = Worker(engine, runner, START)
     jobs = {job.id: job for job in worker.scheduler().get_jobs()}
     ticks = (
-        *("beat", "jobs", "conditions", "notify", "deliver", "switch", "restate", "scrape"),
+        *(
+            "beat",
+            "jobs",
+            "conditions",
+            "notify",
+            "deliver",
+            "switch",
+            "restate",
+            "scrape",
+            "audit",
+        ),
         "house",
     )
     assert set(jobs) == set(ticks)

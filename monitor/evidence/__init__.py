@@ -1,0 +1,1 @@
+"""What makes an export trustworthy: canonical JSON, signatures, the hash chain, bundles. Pure."""

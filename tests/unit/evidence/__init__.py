@@ -1,0 +1,1 @@
+"""Evidence, without a database: bundles, chains and what verification finds."""
