@@ -10,6 +10,13 @@ import streamlit as st
 from alerts.rules import Rule
 from alerts.summaries import WORDING
 from dashboards import charts, findings, kit, words
+from dashboards.alert_evidence import (
+    band_words,
+    draw_changed,
+    draw_under,
+    usual_band,
+    with_band,
+)
 from dashboards.alert_forms import draw_forms
 from dashboards.alert_told import draw_actions, draw_quiet, draw_rehearsal, draw_told
 from dashboards.frame import Frame, begin, number_parameter, parameter
@@ -101,8 +108,13 @@ def draw_evidence(frame: Frame, detail: AlertDetail) -> None:
             bounds=bounds_of(found.rule), marks=happened, zone=frame.zone,
         )  # fmt: skip
         charts.marks_caption(happened)
-        description = f"{found.sentence}. Newest: {rows.iloc[-1]['text']}."
-        charts.draw(chart, description, rows[["when", "series", "text"]], "evidence")
+        band = usual_band(series.shown, found.fired_at or found.since)
+        usual = band_words(band, unit)
+        st.caption(words.escape(usual))
+        description = f"{found.sentence}. Newest: {rows.iloc[-1]['text']}. {usual}"
+        charts.draw(
+            with_band(chart, band), description, rows[["when", "series", "text"]], "evidence"
+        )
     draw_servers(detail.servers)
     with st.container(horizontal=True):
         frame.link("model", f"Model {found.model}", model=found.model)
@@ -219,6 +231,7 @@ def render() -> None:
         if incident is not None:
             draw_incident(frame, incident)
         draw_evidence(frame, detail)
+        draw_changed(frame, detail)
     with right:
         draw_quiet(frame, detail.finding)
         draw_response(frame, detail)
@@ -226,6 +239,7 @@ def render() -> None:
         draw_actions(frame, detail)
     if incident is not None:
         draw_columns(frame, incident)
+    draw_under(frame, detail)
     left, right = st.columns([3, 2])
     with left:
         draw_timeline(frame, detail)
