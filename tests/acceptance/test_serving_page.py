@@ -13,7 +13,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.jobs.run import Runner
 from monitor.store.intake_store import IntakeStore
-from tests.acceptance.test_pages import CHROMIUM, served, settled, words_missing
+from tests.acceptance.pages import CHROMIUM, served, settled, words_missing
 from tests.factories import START, TestClock
 from tests.integration.jobs.support import HOUR
 from tests.integration.served_chat import HOSTILE, apply_served, send_day
