@@ -45,7 +45,7 @@ def band_words(band: tuple[float, float] | None, unit: str) -> str:
 
 def draw_changed(frame: Frame, detail: AlertDetail) -> None:
     """Deployments that began in the time the chart shows, with the tags they changed."""
-    st.subheader("What changed")
+    st.header("What changed")
     found = detail.finding
     known = frame.ask(deployments, detail.model_id) if detail.model_id is not None else ()
     span = span_of(found)
@@ -80,7 +80,7 @@ def draw_under(frame: Frame, detail: AlertDetail) -> None:
 
 
 def _draw_parts(frame: Frame, detail: AlertDetail, found: Evidence) -> None:
-    st.subheader("Segments that stand out")
+    st.header("Segments that stand out")
     if not found.parts:
         kit.empty(
             "No segment was measured in this window",
@@ -102,7 +102,7 @@ def _draw_parts(frame: Frame, detail: AlertDetail, found: Evidence) -> None:
 
 
 def _draw_rows(frame: Frame, found: Evidence) -> None:
-    st.subheader("Some of the requests")
+    st.header("Some of the requests")
     if not found.rows:
         kit.empty(
             "No sample of this window is kept",

@@ -19,7 +19,7 @@ NO_MODEL = "no known model"
 
 def draw_counts(frame: Frame, found: Rejected) -> None:
     """Refused records by day and reason."""
-    st.subheader("Refused records")
+    st.header("Refused records")
     st.caption("By the day of arrival. Records of no known model are counted with every model.")
     if not found.total:
         kit.empty(
@@ -69,7 +69,7 @@ def draw_examples(frame: Frame, found: Rejected) -> None:
     """The newest refused records: place, reason and masked excerpt."""
     if not found.examples:
         return
-    st.subheader("Newest refused records")
+    st.header("Newest refused records")
     rows = [
         (
             words.moment(one.at, frame.zone, seconds=True), _words(one.kind),
@@ -86,7 +86,7 @@ def draw_examples(frame: Frame, found: Rejected) -> None:
 
 def draw_broken(frame: Frame, model: ModelFacts, found: Rejected) -> None:
     """Values that were stored as missing because they break the contract."""
-    st.subheader("Values that break the contract")
+    st.header("Values that break the contract")
     st.caption(
         "These records were stored, the value left empty and the reason counted."
         f" {words.plural(found.violations, 'value')} in these days, by arrival."
