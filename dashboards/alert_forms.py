@@ -30,7 +30,7 @@ OUTCOMES = {
 
 def draw_forms(frame: Frame, found: Finding, incident: IncidentFacts | None) -> None:
     """What to do, and the form of what was chosen; a sentence when there is nothing left to do."""
-    st.subheader("Your turn")
+    st.header("Your turn")
     _said()
     possible = deeds_for(found, incident)
     deeds = {name: deed for name, deed in possible.items() if frame.may(deed.right)}

@@ -46,7 +46,7 @@ def silence_line(frame: Frame, one: Silence) -> str:
 
 def draw_told(frame: Frame, detail: AlertDetail) -> None:
     """What each receiver knows, and the messages with their tries."""
-    st.subheader("Who was told")
+    st.header("Who was told")
     if detail.deliveries_dead:
         kit.failed(
             f"{words.plural(detail.deliveries_dead, 'message')} could not be delivered",
@@ -91,7 +91,7 @@ def draw_actions(frame: Frame, detail: AlertDetail) -> None:
     """What was asked of deployment systems or carried out by hand, and how it went."""
     if not detail.actions:
         return
-    st.subheader("Actions")
+    st.header("Actions")
     for each in detail.actions:
         with st.container(border=True):
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -17,7 +17,7 @@ SHOWN = 10
 def draw_explanations(frame: Frame, model: ModelFacts) -> None:
     """The choice of explanation and what it says."""
     found = frame.ask(explanations, model.id, frame.known_by)
-    st.subheader("Loss of quality explained")
+    st.header("Loss of quality explained")
     if not found:
         kit.empty(
             "No change of quality was explained yet",

@@ -22,7 +22,7 @@ def incident_behind(frame: Frame, found: Finding) -> IncidentFacts | None:
 
 def draw_incident(frame: Frame, one: IncidentFacts) -> None:
     """Everything known of the incident."""
-    st.subheader(f"Drift incident {one.id}")
+    st.header(f"Drift incident {one.id}")
     with st.container(horizontal=True, vertical_alignment="center"):
         kit.badge(one.state, INCIDENTS)
         kit.badge(one.judgement.verdict.value if one.judgement else "", INCIDENTS)
@@ -38,7 +38,7 @@ def draw_incident(frame: Frame, one: IncidentFacts) -> None:
 
 def draw_columns(frame: Frame, one: IncidentFacts) -> None:
     """The columns with their strongest windows; wide, so it stands below everything else."""
-    st.subheader("Columns of the incident")
+    st.header("Columns of the incident")
     rows = [_row(frame, part) for part in one.columns]
     names = ["column", "strongest window", "effect (PSI)", "p-value", "level", "rows", "first",
              "last", "firings", "deployments", "segments"]  # fmt: skip

@@ -22,7 +22,7 @@ def draw_costs(frame: Frame, model: ModelFacts, window: Window) -> None:
     rows = frame.ask(cost_rows, model.id, window, "live", "day", frame.known_by)
     if not rows:
         return
-    st.subheader("Costs")
+    st.header("Costs")
     newest = rows[0]
     st.caption(words.escape(f"A task is a success when {newest.condition}."))
     whole = [row for row in rows if len(row.deployment_ids) == len(newest.deployment_ids)]
@@ -105,7 +105,7 @@ def draw_cascade(frame: Frame, model: ModelFacts, window: Window) -> None:
     found: CascadeReport | None = frame.ask(cascade_of, model.name, window)
     if found is None:
         return
-    st.subheader("Routes of the cascade")
+    st.header("Routes of the cascade")
     if found.n == 0:
         kit.empty("No request in these days", "Choose other days, or send requests with a route.")
         return

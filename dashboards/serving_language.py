@@ -38,7 +38,7 @@ def draw_language(frame: Frame, model: ModelFacts, window: Window) -> None:
     found: LanguageReport | None = frame.ask(language_of, model.name, window)
     if found is None:
         return
-    st.subheader("Language model")
+    st.header("Language model")
     if found.n == 0:
         kit.empty("No request in these days", "Choose other days, or send requests.")
         return

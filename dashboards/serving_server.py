@@ -34,7 +34,7 @@ def draw_server(frame: Frame, model: ModelFacts, window: Window) -> None:
     )
     if not report.lines and not report.targets:
         return
-    st.subheader("Servers")
+    st.header("Servers")
     st.caption(CONTEXT)
     _draw_targets(frame, report)
     if not report.lines:

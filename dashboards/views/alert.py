@@ -10,6 +10,13 @@ import streamlit as st
 from alerts.rules import Rule
 from alerts.summaries import WORDING
 from dashboards import charts, findings, kit, words
+from dashboards.alert_evidence import (
+    band_words,
+    draw_changed,
+    draw_under,
+    usual_band,
+    with_band,
+)
 from dashboards.alert_forms import draw_forms
 from dashboards.alert_told import draw_actions, draw_quiet, draw_rehearsal, draw_told
 from dashboards.frame import Frame, begin, number_parameter, parameter
@@ -39,7 +46,7 @@ def draw_sentence(frame: Frame, detail: AlertDetail) -> None:
     found = detail.finding
     with st.container(horizontal=True, vertical_alignment="center"):
         findings.draw_badges(frame, found)
-    st.subheader(words.escape(found.sentence), anchor=False)
+    st.header(words.escape(found.sentence), anchor=False)
     st.markdown("  \n".join(words.escape(line) for line in sentences(frame, detail)))
 
 
@@ -84,7 +91,7 @@ def _since(frame: Frame, found: Finding) -> str:
 
 def draw_evidence(frame: Frame, detail: AlertDetail) -> None:
     """The measurements the rule looked at, with the threshold, and what changed meanwhile."""
-    st.subheader("Evidence")
+    st.header("Evidence")
     found = detail.finding
     series = make_series(detail.series, {}, "window" if detail.series else None)
     remedy = "The measurements behind it are gone or carry other labels; open the model instead."
@@ -101,8 +108,13 @@ def draw_evidence(frame: Frame, detail: AlertDetail) -> None:
             bounds=bounds_of(found.rule), marks=happened, zone=frame.zone,
         )  # fmt: skip
         charts.marks_caption(happened)
-        description = f"{found.sentence}. Newest: {rows.iloc[-1]['text']}."
-        charts.draw(chart, description, rows[["when", "series", "text"]], "evidence")
+        band = usual_band(series.shown, found.fired_at or found.since)
+        usual = band_words(band, unit)
+        st.caption(words.escape(usual))
+        description = f"{found.sentence}. Newest: {rows.iloc[-1]['text']}. {usual}"
+        charts.draw(
+            with_band(chart, band), description, rows[["when", "series", "text"]], "evidence"
+        )
     draw_servers(detail.servers)
     with st.container(horizontal=True):
         frame.link("model", f"Model {found.model}", model=found.model)
@@ -122,7 +134,7 @@ def _draw_labels(found: Finding) -> None:
 
 def draw_response(frame: Frame, detail: AlertDetail) -> None:
     """Who answers, what is due, and under which conditions."""
-    st.subheader("Response")
+    st.header("Response")
     found = detail.finding
     with st.container(border=True):
         named = f" ({words.code(found.response_name)})" if found.response_name else ""
@@ -158,7 +170,7 @@ def _draw_rule(rule: Rule | None, alert: int) -> None:
 
 def draw_timeline(frame: Frame, detail: AlertDetail) -> None:
     """Changes of state, people's words and deliveries, the newest first."""
-    st.subheader("Timeline")
+    st.header("Timeline")
     if not detail.timeline:
         kit.empty("Nothing was recorded yet", "The first change of state will stand here.")
         return
@@ -176,7 +188,7 @@ def draw_others(frame: Frame, detail: AlertDetail) -> None:
     """Other open alerts of the model: drift beside quality, and the other way round."""
     if not detail.others:
         return
-    st.subheader("Also open for this model")
+    st.header("Also open for this model")
     for other in detail.others:
         findings.draw_line(frame, other)
 
@@ -219,6 +231,7 @@ def render() -> None:
         if incident is not None:
             draw_incident(frame, incident)
         draw_evidence(frame, detail)
+        draw_changed(frame, detail)
     with right:
         draw_quiet(frame, detail.finding)
         draw_response(frame, detail)
@@ -226,6 +239,7 @@ def render() -> None:
         draw_actions(frame, detail)
     if incident is not None:
         draw_columns(frame, incident)
+    draw_under(frame, detail)
     left, right = st.columns([3, 2])
     with left:
         draw_timeline(frame, detail)

@@ -97,7 +97,7 @@ def draw_comparison(frame: Frame, found: ComparisonFacts) -> None:
     span = words.span(found.window.start, found.window.end, frame.zone)
     known = words.moment(found.known_at, frame.zone)
     st.caption(words.escape(f"{span}, leg {found.leg}; {made}, as known {known}"))
-    st.subheader("What differs")
+    st.header("What differs")
     differing = found.body.get("differing") or ()
     rows = [(one["group"], one["tag"], one["a"], one["b"]) for one in differing]
     table = pd.DataFrame(rows, columns=["factor", "tag", "a", "b"]).fillna("unknown")
@@ -109,14 +109,14 @@ def draw_comparison(frame: Frame, found: ComparisonFacts) -> None:
 def draw_result(found: ComparisonFacts, result: Mapping[str, Any], place: int) -> None:
     """One factor: what it rests on, the overlap, every metric, the canary."""
     if len(found.results) > 1:
-        st.subheader(f"Effect of {words.escape(str(result['factor']))} alone")
+        st.header(f"Effect of {words.escape(str(result['factor']))} alone")
         kit.badge(str(result["verdict"]), VERDICTS)
         st.markdown(words.escape(str(result["sentence"])))
     for caution in result.get("cautions") or ():
         st.markdown(f":material/info: {words.escape(caution)}")
-    st.subheader("The same traffic?")
+    st.header("The same traffic?")
     draw_overlap(found, result, place)
-    st.subheader("Crude and adjusted")
+    st.header("Crude and adjusted")
     draw_metrics(result, place)
     for one in result.get("canary") or ():
         draw_canary(one, place)
@@ -201,7 +201,7 @@ def draw_stored(frame: Frame, stored: Sequence[ComparisonFacts]) -> None:
     """Comparisons that were kept, newest first."""
     if not stored:
         return
-    st.subheader("Stored comparisons")
+    st.header("Stored comparisons")
     rows = [
         (
             *(words.moment(one.known_at, frame.zone), words.clean(one.a_title)),

@@ -78,7 +78,7 @@ def draw_month(frame: Frame, model: ModelFacts, report: GroupsReport) -> None:
         )
     _draw_columns(report, model)
     _draw_adjusted(report.adjusted)
-    st.subheader("Worst groups")
+    st.header("Worst groups")
     if report.worst is not None:
         _draw_worst(report.worst)
     else:
@@ -110,7 +110,7 @@ def _draw_columns(report: GroupsReport, model: ModelFacts) -> None:
         "Compared by", methods, format_func=METHOD_WORDS.__getitem__, key=f"compared:{model.id}"
     )
     rows = report.of(column, method)
-    st.subheader(words.escape(f"{column}: {METHOD_WORDS[method]}"))
+    st.header(words.escape(f"{column}: {METHOD_WORDS[method]}"))
     _draw_picture(rows, column, method)
     table = _table(rows, method)
     kit.table(table, f"{METHOD_WORDS[method]} by {column}")
@@ -158,7 +158,7 @@ def _table(rows: tuple[GroupRow, ...], method: str) -> pd.DataFrame:
 def _draw_adjusted(rows: tuple[AdjustedRow, ...]) -> None:
     if not rows:
         return
-    st.subheader("Does a gap stay when another column is held fixed?")
+    st.header("Does a gap stay when another column is held fixed?")
     table = pd.DataFrame(
         [
             (

@@ -72,7 +72,7 @@ def draw_head(frame: Frame, found: LabelReport) -> None:
 
 def draw_curves(frame: Frame, found: LabelReport) -> None:
     """The delay curve with limits, and its figures."""
-    st.subheader("How soon labels come")
+    st.header("How soon labels come")
     if not found.curves:
         kit.empty(
             "No delay curve yet",
@@ -118,7 +118,7 @@ def _curve_row(frame: Frame, one: CurveFacts) -> tuple[str, ...]:
 
 def draw_cohorts(frame: Frame, found: LabelReport) -> None:
     """Coverage of each day with its state: immature days are grey, and rules don't judge them."""
-    st.subheader("Days by the time of the prediction")
+    st.header("Days by the time of the prediction")
     if not found.cohorts:
         kit.empty("No day was measured in these days", "Choose other days.")
         return
@@ -162,7 +162,7 @@ def _cohort_row(frame: Frame, one: CohortFacts) -> tuple[str, ...]:
 
 def draw_orphans(frame: Frame, found: LabelReport) -> None:
     """Labels that found no request, by reason."""
-    st.subheader("Labels that wait for their request")
+    st.header("Labels that wait for their request")
     if not found.orphans:
         st.caption(":material/check: No label waits.")
         return
@@ -176,7 +176,7 @@ def draw_orphans(frame: Frame, found: LabelReport) -> None:
 
 def draw_revisions(frame: Frame, model: ModelFacts, window: Window) -> None:
     """A measure of each day as it was first told and as it is known now."""
-    st.subheader("Reported then, known now")
+    st.header("Reported then, known now")
     methods = frame.ask(revised_methods, model.id, window)
     if not methods:
         kit.empty("No quality was measured in these days", "Wait for labels or choose other days.")

@@ -37,7 +37,7 @@ def draw_news(frame: Frame, ledger: RunLedger) -> None:
 
 def draw_jobs(frame: Frame, ledger: RunLedger) -> None:
     """One line a job."""
-    st.subheader("Jobs")
+    st.header("Jobs")
     if not ledger.jobs:
         kit.empty(
             "No job ran for these days",
@@ -59,7 +59,7 @@ def draw_jobs(frame: Frame, ledger: RunLedger) -> None:
 
 def draw_failures(frame: Frame, ledger: RunLedger) -> None:
     """The newest runs that failed, with their reasons."""
-    st.subheader("What failed")
+    st.header("What failed")
     if not ledger.failures:
         st.markdown(":material/check_circle: No run of these days stands as failed.")
         return
@@ -76,7 +76,7 @@ def draw_failures(frame: Frame, ledger: RunLedger) -> None:
 
 def draw_checks(ledger: RunLedger) -> None:
     """How the planned answers of each check ended; nothing is left out in silence."""
-    st.subheader("What the checks answered")
+    st.header("What the checks answered")
     if not ledger.checks:
         kit.empty(
             "No check answered for these days",

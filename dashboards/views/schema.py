@@ -20,7 +20,7 @@ NO_MODEL = "no known model"
 
 def draw_counts(frame: Frame, found: Rejected) -> None:
     """Refused records by day and reason."""
-    st.subheader("Refused records")
+    st.header("Refused records")
     st.caption("By the day of arrival. Records of no known model are counted with every model.")
     if not found.total:
         kit.empty(
@@ -70,7 +70,7 @@ def draw_examples(frame: Frame, found: Rejected) -> None:
     """The newest refused records: place, reason and masked excerpt."""
     if not found.examples:
         return
-    st.subheader("Newest refused records")
+    st.header("Newest refused records")
     rows = [
         (
             words.moment(one.at, frame.zone, seconds=True), _words(one.kind),
@@ -87,7 +87,7 @@ def draw_examples(frame: Frame, found: Rejected) -> None:
 
 def draw_broken(frame: Frame, model: ModelFacts, found: Rejected) -> None:
     """Values that were stored as missing because they break the contract."""
-    st.subheader("Values that break the contract")
+    st.header("Values that break the contract")
     st.caption(
         "These records were stored, the value left empty and the reason counted."
         f" {words.plural(found.violations, 'value')} in these days, by arrival."
@@ -119,7 +119,8 @@ def render() -> None:
     window = chosen_range(frame, frame.now, f"schema:{model.id}")
     found = frame.ask(rejected, model.id, window, frame.zone.key)
     draw_counts(frame, found)
-    draw_examples(frame, found)
+    if frame.may(Right.SEE_ROWS):
+        draw_examples(frame, found)
     draw_broken(frame, model, found)
     frame.link("settings", f"Contract of {model.name}", model=model.name)
 

@@ -77,7 +77,7 @@ def _draw_changes(
 
 def draw_contract(frame: Frame, model: ModelFacts) -> None:
     """The contract of the model."""
-    st.subheader("Contract")
+    st.header("Contract")
     found = frame.ask(contract_versions, model.id)
     if not found:
         kit.empty(
@@ -92,7 +92,7 @@ def draw_contract(frame: Frame, model: ModelFacts) -> None:
 
 def draw_rules(frame: Frame) -> None:
     """The alert rules of the project."""
-    st.subheader("Alert rules")
+    st.header("Alert rules")
     found = frame.ask(rule_versions)
     if not found:
         kit.empty(

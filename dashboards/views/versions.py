@@ -18,7 +18,7 @@ from monitor.windows import Window
 
 def draw_traffic(frame: Frame, found: Traffic) -> None:
     """Who served when, one colour a deployment."""
-    st.subheader("Who served when")
+    st.header("Who served when")
     if found.requests == 0:
         kit.empty(
             "No requests in these days",
@@ -46,7 +46,7 @@ def _shares(found: Traffic) -> dict[str, float]:
 
 def draw_deployments(frame: Frame, known: tuple[DeploymentFacts, ...], found: Traffic) -> None:
     """One line a deployment, the newest first, with what it changed against the one before."""
-    st.subheader("Deployments")
+    st.header("Deployments")
     if not known:
         kit.empty(
             "No deployment was seen yet",
@@ -83,7 +83,7 @@ def draw_compare(frame: Frame, model: ModelFacts, known: tuple[DeploymentFacts, 
 
 def draw_conflicts(frame: Frame, model: ModelFacts) -> None:
     """Two sources that say different things of one tag."""
-    st.subheader("Conflicts of tags")
+    st.header("Conflicts of tags")
     found = frame.ask(tag_conflicts, model.id)
     if not found:
         st.markdown(":material/check_circle: No source contradicts another about a tag.")
