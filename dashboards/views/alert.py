@@ -199,12 +199,12 @@ def pick_alert(frame: Frame) -> int | None:
     fingerprint = parameter("fingerprint")
     if number is None and fingerprint is not None:
         found = frame.ask(_located, fingerprint)
-        if found is None:
+        names = {each.id: each.name for each in frame.projects}
+        if found is None or found[0] not in names:  # also where its project is not open to them
             kit.failed("This alert is not known", "The link may be of another installation.")
             return None
         project_id, number = found
         if project_id != frame.project.id:
-            names = {each.id: each.name for each in frame.projects}
             st.query_params.from_dict({"project": names[project_id], "alert": str(number)})
             st.rerun()
     return number

@@ -12,6 +12,7 @@ from dashboards import charts, kit, words
 from dashboards.frame import Frame, begin
 from dashboards.pick import pick_model
 from dashboards.sidebar import chosen_range
+from monitor.access import Right
 from monitor.reports.models import ModelFacts
 from monitor.reports.rejected import Rejected, rejected
 
@@ -60,7 +61,7 @@ def _bars(frame: Frame, counts: pd.DataFrame) -> Any:
         alt.Tooltip("n:Q", title="records", format=","),
     ]
     count = alt.Y("sum(n):Q", title="refused records", axis=alt.Axis(tickMinStep=1, format=",d"))
-    bars = alt.Chart(shown).mark_bar(maxBandSize=40)
+    bars = alt.Chart(shown).mark_bar(size=40)
     return bars.encode(x=axis, y=count, color=colour, tooltip=tooltip).properties(
         height=charts.HEIGHT
     )
