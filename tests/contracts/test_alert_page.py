@@ -101,13 +101,13 @@ def test_an_archived_alert_that_is_over_can_still_be_taken_back(
 
 def test_a_response_is_started_and_its_outcome_reported(own_database: SeededDatabase, monkeypatch):
     test = open_page(own_database, monkeypatch)
-    assert "Actions" not in [each.value for each in test.subheader]
+    assert "Actions" not in [each.value for each in test.header]
     choose(test, "Respond")
     press(test, "Respond")
     assert "Action 1 is requested: carried out by Ada *Lovelace*" in (
         test.success[0].value.replace("\\", "")
     )
-    assert "Actions" in [each.value for each in test.subheader]
+    assert "Actions" in [each.value for each in test.header]
     (outcome,) = [each for each in test.radio if each.label == "Outcome"]
     outcome.set_value("Failed")
     (detail,) = [each for each in test.text_input if each.label == "What happened"]

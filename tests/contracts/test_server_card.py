@@ -77,7 +77,7 @@ def test_the_serving_page_says_nothing_of_servers_where_none_told_anything(
     clock.now = START + 4 * HOUR
     runner.catch_up()
     test = run_page(database_url, monkeypatch, "serving", **HERE)
-    assert "Servers" not in [each.value for each in test.subheader]
+    assert "Servers" not in [each.value for each in test.header]
 
 
 def lines_of_an_alert() -> None:
