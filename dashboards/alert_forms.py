@@ -58,7 +58,7 @@ def _draw_form(frame: Frame, found: Finding, deed: Deed) -> None:
         comment = ""
         if deed.comment is not None:
             comment = st.text_area(deed.comment, max_chars=MAX_COMMENT, height=80)
-        sent = st.form_submit_button(deed.name, type="primary")
+        sent = st.form_submit_button(deed.name)
     if sent:
         st.session_state[NAME_KEY] = by
         answer = Answer(by, comment, LENGTHS[length], only_this, dry_run)

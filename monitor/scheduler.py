@@ -19,6 +19,8 @@ from sqlalchemy.engine import Engine
 from alerts.channels.alertmanager import Alertmanager
 from alerts.channels.outbound import Outbound
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable
+from monitor.evidence.signing import SigningKey
+from monitor.installation_key import signing_key
 from monitor.jobs.audit_heads import HeadKeeper
 from monitor.jobs.courier import Courier
 from monitor.jobs.dead_man import DeadMan
@@ -35,6 +37,7 @@ from monitor.jobs.keep_house import (
 from monitor.jobs.run import Runner
 from monitor.jobs.scheduled_reports import build_due_reports
 from monitor.jobs.scraping.scraper import Scraper
+from monitor.settings import Settings
 from monitor.store.engine import Role, transaction
 from monitor.store.server_readings import forget_server_readings
 
@@ -120,7 +123,9 @@ class Worker:
     def build_reports(self) -> None:
         """Reports whose period is over and settled."""
         for _, number in self.runner.projects():
-            build_due_reports(self.engine, number, self.runner.clock(), self.runner.public_url)
+            build_due_reports(
+                self.engine, number, self.runner.clock(), self.runner.public_url, _own_key
+            )
 
     def notify_due(self) -> None:
         """Plan what is owed and which actions are due, and begin to send it at once."""
@@ -173,6 +178,10 @@ class Worker:
                 give_up_orphans(connection, model, now)
                 forget_marks_of_parts(connection, now)
                 forget_server_readings(connection, now)
+
+
+def _own_key() -> SigningKey:
+    return signing_key(Settings.from_environment())
 
 
 def guarded(name: str, work: Callable[[], None]) -> Callable[[], None]:

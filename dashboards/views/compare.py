@@ -44,16 +44,16 @@ Sides = tuple[tuple[int, ...], tuple[int, ...]]
 
 def pick_sides(served: Sequence[DeploymentFacts], first: Sides) -> Sides:
     """The deployments of both sides, kept in the address as numbers."""
-    titles = {one.id: words.clean(one.title) for one in served}
+    titles = {one.id: words.escape(one.title) for one in served}
     picked = []
     for column, name, default in zip(st.columns(2), ("a", "b"), first, strict=True):
         wanted = _numbers(parameter(name), titles) or [n for n in default if n in titles]
         with column:
-            chosen = st.multiselect(
-                f"Deployments {name}", list(titles), wanted, format_func=titles.__getitem__,
-                key=f"side:{name}:{','.join(map(str, wanted))}",
+            chosen = st.pills(
+                f"Deployments {name}", list(titles), selection_mode="multi", default=wanted,
+                format_func=titles.__getitem__, key=f"side:{name}:{','.join(map(str, wanted))}",
             )  # fmt: skip
-        if chosen != wanted:
+        if set(chosen) != set(wanted):
             st.query_params[name] = ",".join(str(number) for number in chosen)
             st.query_params.pop(NOW, None)
             st.rerun()
@@ -81,7 +81,7 @@ def chosen_comparison(frame: Frame, model: ModelFacts, sides: Sides) -> Comparis
     stored = frame.ask(newest_comparison, model.id, a, b, frame.known_by)
     if frame.known_by is not None:
         return stored
-    if st.button("Compare now", icon=":material/play_arrow:", type="primary"):
+    if st.button("Compare now", icon=":material/play_arrow:"):
         st.query_params[NOW] = "1"
     if parameter(NOW) is None:
         return stored

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -10,12 +13,17 @@ from dashboards.as_of import choose_known_by
 from dashboards.frame import Frame, begin
 from dashboards.pick import pick_model
 from dashboards.sidebar import chosen_range
+from monitor.access import Right
 from monitor.documents.build import Question, build_document
 from monitor.documents.parts import Document, Voice
-from monitor.documents.writers.registry import FORMS
+from monitor.documents.signed import write_report
+from monitor.documents.writers.registry import FORMS, ZIP
+from monitor.evidence.signing import SigningKey
+from monitor.installation_key import signing_key
 from monitor.reports.kept_reports import BuiltReport, kept_body, kept_reports
 from monitor.reports.model import newest_moment
 from monitor.reports.models import ModelFacts
+from monitor.settings import Settings
 from monitor.windows import Window
 
 BUILT = "report_built"
@@ -25,7 +33,7 @@ FORM_WORDS = {
     "html": "one HTML file",
     "json": "JSON, all digits",
     "csv": "CSV, a file a table",
-    "zip": "all forms together",
+    "zip": "a signed bundle of all, for inferwatch verify",
 }
 
 
@@ -52,7 +60,10 @@ def draw_build(frame: Frame, model: ModelFacts, window: Window) -> None:
                         key="report_form", bind="query-params")  # fmt: skip
     question = Question(frame.project.id, model.name, window, frame.known_by or frame.now)
     key = (question.project_id, model.name, window, frame.known_by)
-    if st.button("Build the report", icon=":material/description:", type="primary"):
+    if form == ZIP and not frame.may(Right.SEE_EVIDENCE):
+        st.caption(":material/lock: A signed bundle is open to roles that see evidence.")
+        return
+    if st.button("Build the report", icon=":material/description:"):
         with st.spinner("Reading what was stored"):
             st.session_state[BUILT] = (key, frame.ask(_document, question))
     kept = st.session_state.get(BUILT)
@@ -62,7 +73,7 @@ def draw_build(frame: Frame, model: ModelFacts, window: Window) -> None:
     document = kept[1]
     wanted = FORMS[form]
     st.download_button(
-        f"Download as {form}", wanted.write(document), mime=wanted.media_type,
+        f"Download as {form}", _written(frame, question, document, form), mime=wanted.media_type,
         file_name=f"{model.name}-{window.start:%Y%m%d}-{window.end:%Y%m%d}.{wanted.ending}",
         icon=":material/download:",
     )  # fmt: skip
@@ -114,8 +125,23 @@ def _offer(frame: Frame, model: ModelFacts, one: BuiltReport) -> None:
     )  # fmt: skip
 
 
-def _document(engine: object, _: int, question: Question) -> Document:
-    return build_document(engine, question)  # type: ignore[arg-type]  # opaque to pages
+def _written(frame: Frame, question: Question, document: Document, form: str) -> bytes:
+    if form != ZIP:
+        return FORMS[form].write(document)
+    asked = replace(question, known_by=document.cover.as_known_at)
+    return frame.ask(_bundle, asked, document)
+
+
+def _bundle(engine: Any, _: int, question: Question, document: Document) -> bytes:
+    return write_report(engine, question, document, ZIP, _own_key)
+
+
+def _own_key() -> SigningKey:
+    return signing_key(Settings.from_environment())
+
+
+def _document(engine: Any, _: int, question: Question) -> Document:
+    return build_document(engine, question)
 
 
 def render() -> None:

@@ -22,10 +22,11 @@ from monitor.cli.common import (
     read_moment,
 )
 from monitor.cli.evidence_files import read_outside_head, read_public_key, told
+from monitor.cli.report import installation_signer
 from monitor.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
-    from monitor.evidence.signing import SigningKey
+    pass
 
 app = typer.Typer(help="The audit chain and what is signed.", no_args_is_help=True)
 
@@ -38,7 +39,7 @@ def key(
     as_json: AsJson = False,
 ) -> None:
     """Show the public key that this installation signs with; it is made at first use."""
-    public = _signer().public
+    public = installation_signer().public
     if output is not None:
         output.write_bytes(public.pem)
     if as_json:
@@ -92,7 +93,7 @@ def verify(
     """
     from monitor.reports.audit import check_stored_chain
 
-    known = [_signer().public, *map(read_public_key, known_key or ())]
+    known = [installation_signer().public, *map(read_public_key, known_key or ())]
     outside = [read_outside_head(path) for path in head or ()]
     with open_database() as engine:
         keys = {each.fingerprint: each for each in known}
@@ -134,13 +135,6 @@ def export(
             raise ConfigurationError("command", [Problem("--to", "must lie after --from")])
         known_by = read_as_of(as_of, zone) or datetime.now(UTC)
         subject = BundleSubject(project_id, model, Window(first, last), known_by)
-        body = build_bundle({}, engine=engine, subject=subject, signer=_signer())
+        body = build_bundle({}, engine=engine, subject=subject, signer=installation_signer())
     output.write_bytes(body)
     typer.echo(f"{output}: {len(body)} bytes. Check it with `inferwatch verify {output}`.")
-
-
-def _signer() -> SigningKey:
-    from monitor.installation_key import signing_key
-    from monitor.settings import Settings
-
-    return signing_key(Settings.from_environment())

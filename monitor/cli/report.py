@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from monitor.cli.common import (
     read_moment,
 )
 from monitor.errors import ConfigurationError, Problem
+
+if TYPE_CHECKING:
+    from monitor.evidence.signing import SigningKey
 
 
 class Form(StrEnum):
@@ -67,9 +70,11 @@ def report(
     """Write what was planned, measured, found and decided about a model in a period.
 
     With --as-of the same command gives the same bytes whenever it is run. csv is a zip with a file
-    a table; zip holds all forms. Exit codes: 0 written, 2 it could not be.
+    a table; zip is a signed bundle of all forms with the measurements and the audit chain, for
+    `inferwatch verify`. Exit codes: 0 written, 2 it could not be.
     """  # fmt: skip
     from monitor.documents.build import Question, build_document
+    from monitor.documents.signed import write_report
     from monitor.documents.writers.registry import FORMS
     from monitor.windows import Window
 
@@ -84,10 +89,17 @@ def report(
         question = Question(project_id, model, Window(first, last), known_by)
         with _progress() as step:
             document = build_document(engine, question, step)
-    written = FORMS[form.value].write(document)
-    _put(
-        written, output or Path(f"{model}-{first:%Y%m%d}-{last:%Y%m%d}.{FORMS[form.value].ending}")
-    )
+        written = write_report(engine, question, document, form.value, installation_signer)
+    name = f"{model}-{first:%Y%m%d}-{last:%Y%m%d}.{FORMS[form.value].ending}"
+    _put(written, output or Path(name))
+
+
+def installation_signer() -> SigningKey:
+    """The key of this installation; made at first use."""
+    from monitor.installation_key import signing_key
+    from monitor.settings import Settings
+
+    return signing_key(Settings.from_environment())
 
 
 def _put(written: bytes, path: Path) -> None:

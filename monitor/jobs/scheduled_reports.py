@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from sqlalchemy.engine import Engine
@@ -16,8 +17,9 @@ from alerts.report_message import ReadyReport, report_message
 from monitor.calendar import local_day, local_month, local_week
 from monitor.documents.build import Question, build_document
 from monitor.documents.parts import Document, Voice
-from monitor.documents.writers.registry import FORMS
+from monitor.documents.signed import write_report
 from monitor.errors import InferwatchError
+from monitor.evidence.signing import SigningKey
 from monitor.store.engine import Role, transaction
 from monitor.store.outbox import owe
 from monitor.store.report_book import Schedule, keep_built, note_delivery, schedules, set_next
@@ -25,6 +27,7 @@ from monitor.windows import Window
 
 log = logging.getLogger("inferwatch.jobs")
 
+Signer = Callable[[], SigningKey]
 PERIODS = {"day": local_day, "week": local_week, "month": local_month}
 SETTLED_AFTER = timedelta(hours=6)
 """Windows of the last day are closed, profiled and judged by then."""
@@ -35,7 +38,9 @@ def next_due(every: str, zone: str, after: datetime) -> datetime:
     return PERIODS[every](after, zone).end + SETTLED_AFTER
 
 
-def build_due_reports(engine: Engine, project_id: int, now: datetime, public_url: str) -> int:
+def build_due_reports(
+    engine: Engine, project_id: int, now: datetime, public_url: str, signer: Signer
+) -> int:
     """Build what is due; how many reports were kept. One that can't be built is logged and skipped
     until the next tick.
     """
@@ -44,16 +49,19 @@ def build_due_reports(engine: Engine, project_id: int, now: datetime, public_url
     kept = 0
     for each in due:
         try:
-            kept += _build(engine, project_id, each, now, public_url)
+            kept += _build(engine, project_id, each, now, public_url, signer)
         except InferwatchError as error:
             log.error("report not built schedule=%d reason=%s", each.id, error)
     return kept
 
 
-def _build(engine: Engine, project_id: int, one: Schedule, now: datetime, public_url: str) -> bool:
+def _build(
+    engine: Engine, project_id: int, one: Schedule, now: datetime, public_url: str, signer: Signer
+) -> bool:
     period = PERIODS[one.every](one.next_at - SETTLED_AFTER - timedelta(seconds=1), one.zone)
-    document = build_document(engine, Question(project_id, one.model, period, now))
-    body = FORMS[one.form].write(document)
+    question = Question(project_id, one.model, period, now)
+    document = build_document(engine, question)
+    body = write_report(engine, question, document, one.form, signer)
     digest = hashlib.sha256(body).hexdigest()
     with transaction(engine, project_id, Role.WORKER) as connection:
         number = keep_built(

@@ -18,10 +18,12 @@ class Form:
     write: Callable[[Document], bytes]
 
 
+ZIP = "zip"
+
 FORMS: Mapping[str, Form] = {
     "pdf": Form(as_pdf.ENDING, as_pdf.MEDIA_TYPE, as_pdf.write),
     "html": Form(as_html.ENDING, as_html.MEDIA_TYPE, as_html.write),
     "json": Form(as_json.ENDING, as_json.MEDIA_TYPE, as_json.write),
     "csv": Form(as_csv.ENDING, as_csv.MEDIA_TYPE, as_csv.write),
-    "zip": Form(as_zip.ENDING, as_zip.MEDIA_TYPE, as_zip.write),
+    ZIP: Form(as_zip.ENDING, as_zip.MEDIA_TYPE, as_zip.write),
 }

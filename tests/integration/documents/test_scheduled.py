@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
+from monitor.evidence.signing import SigningKey
 from monitor.jobs.scheduled_reports import SETTLED_AFTER, build_due_reports, next_due
 from monitor.store.engine import Role, transaction
 from monitor.store.report_book import add_schedule, schedules
@@ -20,6 +21,11 @@ from tests.seeded_database import SeededDatabase, own_database, seeded_template
 __all__ = ["own_database", "run", "seeded_template"]
 
 pytestmark = pytest.mark.postgres
+
+
+def build(place: SeededDatabase, now: datetime) -> int:
+    key = SigningKey.generate
+    return build_due_reports(place.engine, place.seeded.project_id, now, "http://x", key)
 
 
 def rows(place: SeededDatabase, query: str) -> list[sa.Row[tuple[object, ...]]]:
@@ -46,11 +52,19 @@ def test_two_workers_build_one_report_and_tell_it_once(own_database: SeededDatab
         add_schedule(connection, project, number, every="week", zone="UTC", form="json",
                      receiver="on-call", by="Ada", next_at=due)  # fmt: skip
     later = max(due, place.now) + timedelta(minutes=10)
-    assert build_due_reports(place.engine, project, due - timedelta(minutes=1), "http://x") == 0
+    assert (
+        build_due_reports(
+            place.engine, project, due - timedelta(minutes=1), "http://x", SigningKey.generate
+        )
+        == 0
+    )
     with ThreadPoolExecutor(2) as pool:
         made = list(
             pool.map(
-                lambda _: build_due_reports(place.engine, project, later, "http://x"), range(2)
+                lambda _: build_due_reports(
+                    place.engine, project, later, "http://x", SigningKey.generate
+                ),
+                range(2),
             )
         )
     assert sum(made) == 1
@@ -65,7 +79,7 @@ def test_two_workers_build_one_report_and_tell_it_once(own_database: SeededDatab
     with transaction(place.engine, project, Role.OWNER) as connection:
         (holds,) = schedules(connection, project)
     assert holds.next_at == due + timedelta(days=7)
-    assert build_due_reports(place.engine, project, later, "http://x") == 0
+    assert build(place, later) == 0
 
 
 def test_commands(run: Run, own_database: SeededDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +95,12 @@ def test_commands(run: Run, own_database: SeededDatabase, monkeypatch: pytest.Mo
     assert made.code == 0, made.err
     assert "Schedule 1: each day of flight-delay as html, kept;" in made.out
     later = datetime.now(UTC) + timedelta(days=2)
-    assert build_due_reports(place.engine, place.seeded.project_id, later, "http://x") == 1
+    assert (
+        build_due_reports(
+            place.engine, place.seeded.project_id, later, "http://x", SigningKey.generate
+        )
+        == 1
+    )
     told = json.loads(run("reports", "list", "--json", *flights).out)
     assert (told["schedules"][0]["created_by"], len(told["reports"])) == ("Ada", 1)
     got = run("reports", "get", "1", "-o", "kept.html", *flights)
@@ -91,5 +110,4 @@ def test_commands(run: Run, own_database: SeededDatabase, monkeypatch: pytest.Mo
     again = run("reports", "end", "1", *flights)
     assert again.code == 2
     assert "no schedule 1 holds" in again.err
-    assert build_due_reports(place.engine, place.seeded.project_id, later + timedelta(days=3),
-                             "http://x") == 0  # fmt: skip
+    assert build(place, later + timedelta(days=3)) == 0
