@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
 from dashboards.registry import PAGES
 from dashboards.session_book import COOKIE
@@ -18,41 +17,22 @@ from monitor.store.accounts import account_number, grant_role, list_accounts
 from monitor.store.engine import Role, transaction
 from monitor.store.one_time_links import first_link
 from monitor.store.sessions import revoke_sessions
-from tests.acceptance.test_pages import CHROMIUM, Watched, settled
+from tests.acceptance.pages import Watched, axe_violations, browser, needs_chromium, settled
 from tests.dashboard_seed import EMPTY_PROJECT, PROJECT
 from tests.seeded_database import SeededDatabase, database, own_database, seeded_template
 from tests.signed_in import Served, served, signed_in
 
-__all__ = ["database", "own_database", "seeded_template"]
+__all__ = ["browser", "database", "own_database", "seeded_template"]
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no Chromium here: apt-get install chromium to run this test"
-    ),
-]
+pytestmark = [pytest.mark.browser, needs_chromium]
 WAIT = 30_000
 PASSWORD = "correct horse battery"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
 def server(database: SeededDatabase) -> Iterator[Served]:
     with served(database.url) as address:
         yield address
-
-
-def axe_violations(page: Page) -> list[str]:
-    """What the accessibility checker finds. The test lets it past the policy."""
-    found = Axe().run(page).response["violations"]
-    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from sqlalchemy.engine import Engine
 
 from monitor.jobs.run import Runner
 from monitor.store.intake_store import IntakeStore
-from tests.acceptance.pages import CHROMIUM, served, settled, words_missing
+from tests.acceptance.pages import browser, needs_chromium, settled, words_missing
 from tests.factories import START, TestClock
 from tests.integration.jobs.support import HOUR
 from tests.integration.served_chat import HOSTILE, apply_served, send_day
-from tests.signed_in import signed_in
+from tests.signed_in import served, signed_in
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None, reason="no Chromium here: apt-get install chromium to run this test"
-    ),
-]
+__all__ = ["browser"]
+pytestmark = [pytest.mark.browser, needs_chromium]
 WORDS = (
     "How requests ended", "Reasons given", "How long it took", "Which stage to shorten",
     "On average model costs most", "For slow requests it is retrieval",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def test_the_page_shows_operation_and_stages_and_runs_no_text_from_outside(
