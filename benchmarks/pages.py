@@ -12,6 +12,7 @@ import asyncio
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,8 +53,10 @@ def empty_page() -> Iterator[str]:
         script = Path(folder) / "empty.py"
         script.write_text(EMPTY)
         port = 18_431
-        command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port",
-                   str(port), "--server.headless", "true", "--browser.gatherUsageStats", "false"]  # fmt: skip
+        options = {"port": port, "headless": "true", "fileWatcherType": "none"}
+        command = [sys.executable, "-m", "streamlit", "run", str(script),
+                   *(f"--server.{name}={value}" for name, value in options.items()),
+                   "--browser.gatherUsageStats=false"]  # fmt: skip
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             wait_for_health(f"http://127.0.0.1:{port}/_stcore/health")
             yield f"http://127.0.0.1:{port}"
@@ -152,12 +155,17 @@ async def crowd(server: Served, year: Year, rounds: int) -> list[float]:
     return [one for found in await asyncio.gather(*map(reader, range(CLIENTS))) for one in found]
 
 
-def memory_mb(port: str) -> float:
-    """Resident memory of the process that serves a port."""
-    found = subprocess.run(["pgrep", "-f", f"monitor dashboard --port {port}"],
-                           capture_output=True, text=True, check=True)  # fmt: skip
-    pages = Path(f"/proc/{found.stdout.split()[0]}/statm").read_text().split()[1]
-    return round(int(pages) * 4096 / 1e6, 1)
+def memory_mb(database_url: str) -> float:
+    """Resident memory of the dashboard's processes: those that were given this database."""
+    wanted = f"DATABASE_URL={database_url}".encode()
+    pages = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (process / "environ").read_bytes().split(b"\0"):
+                pages += int((process / "statm").read_text().split()[1])
+        except (OSError, IndexError):  # it ended meanwhile
+            continue
+    return round(pages * 4096 / 1e6, 1)
 
 
 def scans_of_raw_rows(engine: Engine) -> int:
@@ -170,15 +178,38 @@ def scans_of_raw_rows(engine: Engine) -> int:
         return int(connection.scalar(query, {"names": list(RAW)}) or 0)
 
 
-def slow_statements(log: str, least_ms: float = 300) -> list[tuple[float, str]]:
-    """Statements of Postgres' log that took at least so long, the slowest first."""
-    found = []
-    for part in log.split("LOG:  duration: ")[1:]:
-        took, _, rest = part.partition(" ms")
-        if float(took) >= least_ms:
-            text = " ".join(rest.split("\n20", 1)[0].partition(": ")[2].split())
-            found.append((float(took), text[:300]))
-    return sorted(found, reverse=True)
+class Watcher:
+    """Looks every 20 ms at what Postgres works on, and keeps the longest of each statement."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self.longest = engine, dict[str, float]()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Watcher:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        query = sa.text(
+            "select extract(epoch from clock_timestamp() - query_start) * 1000, query"
+            " from pg_stat_activity where state = 'active' and pid <> pg_backend_pid()"
+            " and datname = current_database()"
+        )
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            while not self._over.wait(0.02):
+                for took, text in connection.execute(query):
+                    key = " ".join(text.split())[:300]
+                    self.longest[key] = max(self.longest.get(key, 0.0), float(took))
+
+    def slowest(self, most: int = 5) -> list[dict[str, Any]]:
+        """The longest ones in milliseconds, as far as they had come when they were last seen."""
+        found = sorted(self.longest.items(), key=lambda each: -each[1])[:most]
+        return [{"ms": round(took, 1), "statement": text} for text, took in found]
 
 
 def main() -> None:
@@ -190,31 +221,27 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=6, help="looks of each of 20 readers")
     parser.add_argument("--output", type=Path, default=RESULTS)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="inferwatch-pages-") as folder:
-        with embedded_database(Path(folder)) as url:
-            value = measure(url, Path(folder), options)
+    folder = tempfile.TemporaryDirectory(prefix="inferwatch-pages-")
+    with folder as home, embedded_database(Path(home)) as url:
+        value = measure(url, options)
     write_json(options.output, value)
     report(value)
 
 
-def measure(url: str, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def measure(url: str, options: argparse.Namespace) -> dict[str, Any]:
     """Everything that is measured."""
     engine = make_engine(url)
     schema.upgrade(engine)
     began = time.perf_counter()
     year = fill(engine, datetime.now(UTC), options.models, options.months, options.alerts)
     filled = time.perf_counter() - began
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        name = connection.scalar(sa.text("select current_database()"))
-        connection.execute(sa.text(f'alter database "{name}" set track_io_timing = off'))
     raw = scans_of_raw_rows(engine)
-    with served(url) as server:
+    with served(url) as server, Watcher(engine) as watcher:
         pages = asyncio.run(page_times(server, year))
-        alone = memory_mb(server.rpartition(":")[2])
+        alone = memory_mb(url)
         overview, empty = openings(server, url)
         took = asyncio.run(crowd(server, year, options.rounds))
-        many = memory_mb(server.rpartition(":")[2])
-    slowest = slow_queries(engine)
+        many = memory_mb(url)
     return {
         "rows": year.rows, "filled_s": round(filled, 1), "pages": pages,
         "overview_s": overview, "empty_s": empty,
@@ -222,7 +249,7 @@ def measure(url: str, folder: Path, options: argparse.Namespace) -> dict[str, An
         "slowest_warm_s": max(each["warm_s"] for each in pages.values()),
         "clients": CLIENTS, "reruns": len(took), "rerun_p50_s": round(median(took), 3),
         "rerun_p95_s": round(quantiles(took, n=20)[-1], 3), "memory_mb": alone,
-        "memory_of_20_mb": many, "slow_statements": slowest,
+        "memory_of_20_mb": many, "slowest_statements": watcher.slowest(),
         "scans_of_raw_rows": scans_of_raw_rows(engine) - raw,
         "machine": describe_machine(["streamlit", "altair"]),
     }  # fmt: skip
@@ -242,20 +269,6 @@ def openings(server: Served, url: str) -> tuple[list[float], list[float]]:
     return overview[1:], empty[1:]
 
 
-def slow_queries(engine: Engine) -> list[dict[str, Any]]:
-    """The slowest statements of the dashboard, where Postgres counts them; else nothing is known."""
-    with engine.connect() as connection:
-        there = connection.scalar(
-            sa.text("select count(*) from pg_extension where extname = 'pg_stat_statements'")
-        )
-        if not there:
-            return []
-        rows = connection.execute(
-            sa.text("select max_exec_time, query from pg_stat_statements order by 1 desc limit 5")
-        )
-        return [{"ms": round(row[0], 1), "statement": row[1][:200]} for row in rows]
-
-
 def report(value: dict[str, Any]) -> None:
     """The figures as tables."""
     console = Console(width=120)
@@ -269,6 +282,7 @@ def report(value: dict[str, Any]) -> None:
         ("p95 rerun of 20 readers, s (bar 2)", value["rerun_p95_s"]),
         ("memory, MB: one reader, 20", f"{value['memory_mb']}, {value['memory_of_20_mb']}"),
         ("scans of raw rows (bar 0)", value["scans_of_raw_rows"]),
+        ("slowest statement, ms (bar 300)", value["slowest_statements"][0]["ms"]),
     )
     show(console, "Together", ("what", "found"), [(what, str(found)) for what, found in told])
 

@@ -134,8 +134,9 @@ _ALERTS = (
     select :project, md5(fingerprint || n), rule,
         (cast(:names as text[]))[1 + n % cardinality(cast(:names as text[]))],
         case when n % 10 = 0 then 'firing' else 'resolved' end, data_state, severity, owner,
-        response, episode, moved, moved, case when n % 10 = 0 then null else moved + interval '1 day'
-        end, case when n % 10 = 0 then null else 'recovered' end, null, null,
+        response, episode, moved, moved,
+        case when n % 10 = 0 then null else moved + interval '1 day' end,
+        case when n % 10 = 0 then null else 'recovered' end, null, null,
         body, config_version, 'new', true
     from (select *, row_number() over (order by alert.id, copy) as n,
             since - interval '1 hour' * (copy * 8640 * :months / 12 / (:wanted / 6 + 1)) as moved
@@ -153,7 +154,8 @@ _ALERTS = (
     """insert into delivery (project_id, delivery_key, receiver, severity, event_type, body,
         alert_ids, group_key, state, attempts, created_at, due_at, finished_at)
     select :project, 'msg_' || md5('copy' || id), 'on-call', severity, 'finding.opened',
-        '{"title": "told", "lines": []}', array[id], '', 'sent', 1, since, since, since from alert""",
+        '{"title": "told", "lines": []}', array[id], '', 'sent', 1, since, since, since
+    from alert""",
 )
 
 
