@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -266,3 +269,24 @@ def test_a_head_by_an_unknown_key_is_told_until_the_key_is_named(
     assert "wrong_key" in run("audit", "verify").out
     (tmp_path / "former.pem").write_bytes(former.public.pem)
     assert run("audit", "verify", "--key", "former.pem").code == 0
+
+
+def worker_once(database_url: str, home: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "DATABASE_URL": database_url, "INFERWATCH_HOME": home}
+    command = [sys.executable, "-m", "monitor", "worker", "--once"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_worker_signs_the_head_of_the_day_and_works_without_a_place_for_a_key(
+    engine: Engine, project_id: int, database_url: str, tmp_path: Path, run: Run
+) -> None:
+    with transaction(engine, project_id, Role.WORKER) as connection:
+        audit.append(connection, project_id, "ana", "did", "x")
+    without = worker_once(database_url, "/dev/null/home")
+    assert without.returncode == 0, without.stderr
+    assert "audit heads are not signed" in without.stderr
+    assert json.loads(run("audit", "verify", "--json").out)["heads"] == 0
+    done = worker_once(database_url, str(tmp_path / "home"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(run("audit", "verify", "--json").out)
+    assert (found["heads"], found["findings"]) == (1, [])
