@@ -18,7 +18,7 @@ from monitor.settings import Settings
 
 KEPT_SECONDS = 1.0
 MOST_KEPT = 10_000
-THREADS = 4
+THREADS, SLOW_THREADS = 4, 2
 # Browsers accept a cookie of the second name over https only, for this host and no other.
 COOKIE, SAFE_COOKIE = "inferwatch_session", "__Host-inferwatch_session"
 
@@ -51,6 +51,7 @@ class SessionBook:
         self.engine = engine
         self._known: dict[tuple[bytes, bool], tuple[float, Person | None]] = {}
         self._threads: CapacityLimiter | None = None
+        self._slow_threads: CapacityLimiter | None = None
 
     async def look(self, token: str | None, *, used: bool) -> Person | None:
         """The person, None when the session does not hold. Raises the store's errors."""
@@ -75,6 +76,14 @@ class SessionBook:
             self._threads = CapacityLimiter(THREADS)
         return await to_thread.run_sync(
             lambda: question(self.engine, *arguments, **named), limiter=self._threads
+        )
+
+    async def ask_slowly(self, question: Callable[..., Answer], *arguments: object) -> Answer:
+        """A question that hashes a password: many at once must not keep the others waiting."""
+        if self._slow_threads is None:
+            self._slow_threads = CapacityLimiter(SLOW_THREADS)
+        return await to_thread.run_sync(
+            lambda: question(self.engine, *arguments), limiter=self._slow_threads
         )
 
     def forget(self) -> None:

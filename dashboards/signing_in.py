@@ -81,7 +81,7 @@ class Doors:
             return self._page(request, _login_view(400, wanted, str(error)))
         wanted = local_path(fields.get("next"))
         given = fields.get("login", ""), fields.get("password", "")
-        done = await self.book.ask(sign_in, *given, address_of(request), datetime.now(UTC))
+        done = await self.book.ask_slowly(sign_in, *given, address_of(request), datetime.now(UTC))
         if done.throttled:
             _note("sign-in not tried, too many failed", request, given[0])
             told = f"Too many attempts. Try again in {PERIOD.seconds // 60} minutes."
@@ -122,7 +122,7 @@ class Doors:
             if password is None and not may_be_empty:
                 raise FormRefused(f"Choose a password of at least {MIN_LENGTH} characters.")
             arguments = (fields.get("login", ""), password, address_of(request), datetime.now(UTC))
-            made = await self.book.ask(sign_in_by_link, token, *arguments)
+            made = await self.book.ask_slowly(sign_in_by_link, token, *arguments)
         except (FormRefused, ConfigurationError) as error:
             problems = getattr(error, "problems", None)
             told = "; ".join(each.message for each in problems) if problems else str(error)
