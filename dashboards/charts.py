@@ -14,9 +14,14 @@ from zoneinfo import ZoneInfo
 import altair as alt
 import pandas as pd
 import streamlit as st
+from altair.utils import schemapi
 
 from dashboards import kit, words
 from monitor.reports.model import Mark
+
+# A chart is checked as a whole when it is drawn; checking each of its pieces too costs as much
+# again as the whole page.
+schemapi.DEBUG_MODE = False
 
 PALETTE = ("#3b82c4", "#d9822b", "#2e9e6b", "#a45ec4", "#c94f7c", "#8a8f2f", "#7a8794")
 BASELINE, CURRENT, BAD, QUIET = "#d9822b", "#3b82c4", "#d64545", "#8a94a0"
