@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ from tests.factories import TestClock
 
 _SERVER_FIXTURES = {"postgres_server", "home"}
 _OF_TESTS = ("INFERWATCH_WEEKLY", "INFERWATCH_PRODUCER_VENVS")
+_MAIN = sys.modules["__main__"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,6 +55,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _SERVER_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.postgres)
+
+
+def pytest_runtest_setup() -> None:
+    """Give back the main module: Streamlit's script runner leaves a page in its place, and every
+    process that a later test starts would run that page first."""
+    sys.modules["__main__"] = _MAIN
 
 
 @pytest.fixture(scope="session")

@@ -54,6 +54,14 @@ class Processes:
             if name not in self._running or not self._running[name].is_alive():
                 self.start(name)
 
+    def ended(self) -> dict[str, int | None]:
+        """Programs that nobody killed and that run no more, with their exit codes."""
+        return {
+            name: process.exitcode
+            for name, process in self._running.items()
+            if not process.is_alive()
+        }
+
     def kill(self, name: str) -> None:
         """SIGKILL; nothing is said beforehand."""
         process = self._running.pop(name)

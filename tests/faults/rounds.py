@@ -219,7 +219,10 @@ def _drain(at: Scene) -> None:
     """
     end, waited, quiet = time.monotonic() + PATIENCE, timedelta(), 0
     while quiet < 2:
-        assert time.monotonic() < end, f"still owed after {PATIENCE:.0f} s: {_owed(at)}"
+        assert time.monotonic() < end, (
+            f"still owed after {PATIENCE:.0f} s: {_owed(at)}; programs that ended by themselves: "
+            f"{at.processes.ended() or 'none'}"
+        )
         time.sleep(0.25)
         owed = _owed(at)
         quiet = quiet + 1 if not any(owed.values()) else 0
