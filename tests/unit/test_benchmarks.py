@@ -300,7 +300,9 @@ while_held = watch.peak()
 del held
 print(while_held, watch.peak(), peak_megabytes([os.getpid()]))
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     while_held, afterwards, whole = (float(each) for each in ran.stdout.split())
     assert 39 < while_held < 60
     assert afterwards == pytest.approx(while_held, abs=1)
