@@ -33,6 +33,9 @@ UNIT_WORDS = {
     "rate": "",
     "rating": "",
 }
+_COUNTED = frozenset(
+    {"columns", "days", "hours", "labels", "requests", "rows", "seconds", "windows"}
+)
 RESPONSES = {
     "roll_back": "Roll back",
     "reduce_traffic": "Reduce traffic",
@@ -81,7 +84,10 @@ def number(value: float | None, unit: str = "") -> str:
     if unit in _SHARES:
         return f"{value * 100:.3g} %" if abs(value) < 0.9995 else f"{value * 100:.4g} %"
     text = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
-    return f"{text} {UNIT_WORDS.get(unit, clean(unit))}".strip()
+    word = UNIT_WORDS.get(unit, clean(unit))
+    if value == 1 and unit in _COUNTED:
+        word = word.removesuffix("s")
+    return f"{text} {word}".strip()
 
 
 def interval(low: float | None, high: float | None, level: float | None, unit: str = "") -> str:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from alerts.actions import ActionState
+from monitor.checks.registry import CheckName
 from monitor.records import LIVE_LEG
 from monitor.reports.alert_sends import SendLine, sends_of
 from monitor.reports.alerts import FIRING_STATES, Finding, open_of_model, read_finding
@@ -24,6 +25,7 @@ from monitor.windows import Window
 __all__ = ["AlertDetail", "Event", "StoredAction", "alert_detail", "series_filter", "span_of"]
 
 BEFORE, AFTER = timedelta(days=14), timedelta(days=14)
+WINDOWS_BEFORE = 12  # of the judged length, where that reaches further back: months, weeks
 HISTORY = timedelta(days=30)
 MAX_POINTS = 400
 MAX_EVENTS = 100
@@ -107,11 +109,18 @@ def _servers(
 
 
 def span_of(found: Finding) -> Window:
-    """The range a page of this alert shows: from two weeks before it began."""
+    """The range a page of this alert shows: from two weeks, or twelve windows, before it began."""
     newest = found.judged.at if found.judged is not None else found.since
+    before = max(BEFORE, WINDOWS_BEFORE * judged_length(found))
     first = min(found.since, found.fired_at or found.since)
     end = max(newest, min(found.since + AFTER, found.resolved_at or newest))
-    return Window(first - BEFORE, end + timedelta(seconds=1))
+    return Window(first - before, end + timedelta(seconds=1))
+
+
+def judged_length(found: Finding) -> timedelta:
+    """How long the windows are that the rule looks at; 0 where it has judged none."""
+    judged = found.judged
+    return judged.at - judged.window_start if judged is not None else timedelta()
 
 
 def series_filter(
@@ -131,6 +140,7 @@ def series_filter(
         scale=labels.get("scale") if labels.get("leg") != REPLAYS else None,
         leg=labels.get("leg", LIVE_LEG),
         segment_id=segment_id,
+        widest=labels.get("scope") == "all" and labels.get("check") != CheckName.INCIDENT,
     )
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from monitor.measurement import MeasurementState
-from monitor.reports.alert_detail import labelled_filter
+from monitor.reports.alert_detail import judged_length, labelled_filter
 from monitor.reports.alerts import Finding, findings_of_rows
 from monitor.reports.database import reading
 from monitor.reports.measurements import finite, latest
@@ -63,7 +63,8 @@ def _model_ids(connection: Connection, project_id: int, names: set[str]) -> dict
 def _points(connection: Connection, project_id: int, model_id: int, one: Finding) -> sa.Select[Any]:
     end = (one.judged.at if one.judged is not None else one.since) + timedelta(seconds=1)
     wanted = labelled_filter(connection, project_id, model_id, one.labels)
-    rows = latest(project_id, model_id, Window(end - BEFORE, end), wanted).limit(POINTS).subquery()
+    start = end - max(BEFORE, POINTS * judged_length(one))
+    rows = latest(project_id, model_id, Window(start, end), wanted).limit(POINTS).subquery()
     return sa.select(
         sa.literal(one.id).label("alert_id"), rows.c.window_start, rows.c.window_end,
         rows.c.state, rows.c.value,

@@ -74,6 +74,7 @@ class Filter:
 
     `scale` is the length of the window as rules name it: 6h, day, month; a local day of 23 or 25
     hours is a day. `known_by`: as it was known at that moment; revisions made later do not exist.
+    `widest`: of one window the measurement of the most deployments alone, that of all together.
     """
 
     checks: tuple[str, ...] = ()
@@ -86,6 +87,7 @@ class Filter:
     leg: str = LIVE_LEG
     segment_id: int = 0
     known_by: datetime | None = None
+    widest: bool = False
 
 
 def finite(number: float | None) -> float | None:
@@ -102,12 +104,19 @@ def latest(project_id: int, model_id: int, window: Window, wanted: Filter) -> sa
         .order_by(*IDENTITY, measurement.c.known_at.desc())
         .subquery("newest")
     )
+    inner = _widest(inner) if wanted.widest else inner
     query = sa.select(inner)
     if wanted.states:  # after the newest revision is chosen: an old failure is no failure
         query = query.where(inner.c.state.in_(wanted.states))
     return query.order_by(
         inner.c.window_start.desc(), inner.c.check_name, inner.c.method, inner.c.column_name
     )
+
+
+def _widest(found: sa.Subquery) -> sa.Subquery:
+    same = [found.c[each.name] for each in IDENTITY if each.name != "deployment_ids"]
+    most = sa.func.cardinality(found.c.deployment_ids).desc()
+    return sa.select(found).ext(distinct_on(*same)).order_by(*same, most).subquery("widest")
 
 
 def read_measurements(

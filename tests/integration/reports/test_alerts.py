@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,12 +12,15 @@ from alerts.errors import AlertNotOpen
 from monitor.errors import ConfigurationError, UnknownSubject
 from monitor.jobs.notify import notify
 from monitor.reports.actions import acknowledge, close_by_hand
-from monitor.reports.alert_detail import alert_detail, series_filter
+from monitor.reports.alert_detail import WINDOWS_BEFORE, alert_detail, series_filter, span_of
 from monitor.reports.alerts import FindingFilter, finding, findings, locate
+from monitor.reports.database import reading
+from monitor.reports.measurements import read_measurements
 from monitor.reports.rules import bounds_of
 from monitor.store.alert_book import find_alert
 from monitor.store.engine import Role, transaction
 from monitor.store.tables import alert, alert_config, alert_transition, delivery
+from monitor.windows import Window
 from tests.dashboard_seed import MODEL
 from tests.seeded_database import SeededDatabase
 
@@ -110,6 +114,32 @@ def test_labels_choose_the_measurements():
     assert (wanted.deployment_ids, wanted.baseline_id) == ((3, 1), 7)
     assert (wanted.scale, wanted.leg) == ("day", "shadow:b")
     assert series_filter({}).deployment_ids == ()
+
+
+def test_an_alert_on_all_deployments_shows_one_number_a_window(database: SeededDatabase):
+    """That of the deployments together, not those of each beside it."""
+    wanted = series_filter({"check": "quality", "method": "auc", "scope": "all"})
+    days = Window(database.now - timedelta(days=40), database.now)
+    number, model_id = database.seeded.project_id, database.seeded.model_id
+    with reading(database.engine, number) as connection:
+        shown = read_measurements(connection, number, model_id, days, wanted)
+        unlike = replace(wanted, widest=False)
+        every = read_measurements(connection, number, model_id, days, unlike)
+    starts = [row.window.start for row in shown]
+    assert len(set(starts)) == len(starts) < len(every)
+    for row in shown:
+        beside = [len(other.deployment_ids) for other in every if other.window == row.window]
+        assert len(row.deployment_ids) == max(beside)
+    assert not series_filter({"check": "incident", "scope": "all"}).widest
+
+
+def test_the_range_of_an_alert_on_months_holds_twelve_of_them(database: SeededDatabase):
+    found = database.ask(finding, database.seeded.alert_ids["auc-low/"])
+    assert found.judged is not None
+    month = replace(found.judged, window_start=found.judged.at - timedelta(days=31))
+    begun = min(found.since, found.fired_at or found.since)
+    assert span_of(replace(found, judged=month)).start == begun - WINDOWS_BEFORE * timedelta(31)
+    assert span_of(found).start == begun - timedelta(days=14)
 
 
 def test_another_project_does_not_see_the_alert(database: SeededDatabase):

@@ -31,6 +31,8 @@ def test_whole_numbers_keep_every_digit(number: int):
         (0.0, "share", "0 %"),
         (123456.7, "ms", "123,457 ms"),
         (0.1, "baseline_sd", "0.1 baseline standard deviations"),
+        (1, "columns", "1 column"),
+        (1.5, "columns", "1.5 columns"),
         (None, "psi", "–"),
         (float("nan"), "psi", "–"),
     ],
