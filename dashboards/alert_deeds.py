@@ -18,6 +18,7 @@ from monitor.reports.actions import (
     respond,
     silence,
     snooze,
+    tell_false,
     unarchive,
 )
 from monitor.reports.alerts import Finding
@@ -77,7 +78,9 @@ def deeds_for(found: Finding, incident: IncidentFacts | None) -> dict[str, Deed]
         possible.append(UNARCHIVE)
     elif found.is_open:
         possible.append(ARCHIVE)
-    if incident is not None:
+    if incident is None and found.is_open:
+        possible.append(FALSE_ALARM)
+    elif incident is not None:
         possible += [_verdict(incident, *each) for each in VERDICTS]
     return {each.name: each for each in possible}
 
@@ -148,6 +151,13 @@ def _resolve(frame: Frame, found: Finding, answer: Answer) -> Done:
     return Done(problem, "Resolved.")
 
 
+def _tell_false(frame: Frame, found: Finding, answer: Answer) -> Done:
+    problem = frame.do(
+        tell_false, found.id, answer.by, answer.comment, datetime.now(UTC), right=Right.JUDGE
+    )
+    return Done(problem, "It ended as a false alarm.")
+
+
 def _verdict(incident: IncidentFacts, name: str, verdict: Verdict, caption: str) -> Deed:
     def judged(frame: Frame, _found: Finding, answer: Answer) -> Done:
         problem = frame.do(
@@ -208,6 +218,12 @@ RESOLVE = Deed(
     "Closed by hand: whoever knows of it is told; the next breaching window opens it again.",
     _resolve,
     Right.RESOLVE,
+)
+FALSE_ALARM = Deed(
+    "False alarm",
+    "Nothing was wrong: it ends for that reason, which is counted here and in reports.",
+    _tell_false,
+    Right.JUDGE,
 )
 VERDICTS = (
     (

@@ -35,7 +35,7 @@ class Right(StrEnum):
     RESPOND = "start responses and report their outcome"
     RESOLVE = "resolve alerts"
     ARCHIVE = "archive alerts and take them back"
-    JUDGE = "judge incidents (false alarm, fault, new normal)"
+    JUDGE = "judge alerts and incidents (false alarm, fault, new normal)"
 
 
 _ACTS = frozenset(

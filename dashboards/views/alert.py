@@ -66,7 +66,9 @@ def sentences(frame: Frame, detail: AlertDetail) -> list[str]:
     elif reading is not None:
         said.append(f"Newest window ended as {reading.state}: {reading.text}")
     said.append(_since(frame, found))
-    said.append(f"Fired {words.plural(detail.fired_in_30_days, 'time')} in 30 days.")
+    told_false = detail.told_false_in_30_days
+    but = f", and {told_false} told as a false alarm" if told_false else ""
+    said.append(f"Fired {words.plural(detail.fired_in_30_days, 'time')} in 30 days{but}.")
     if found.rule is not None and found.rule.about is not None:
         said.append(WORDING[found.rule.about])
     if found.data_state != "ok":

@@ -190,18 +190,19 @@ def resolve(
 def false_alarm_(
     number: Number, by: By = None, comment: Comment = "", project: KnownProject = "default"
 ) -> None:
-    """Say that the drift incident an alert tells of was none; its open alerts end.
+    """Say that nothing was wrong: the alert ends as a false alarm; its receiver is told.
 
-    The incident's weeks are learned from, and the levels of the model's drift alarms go down for a
-    while. Only for alerts of drift incidents; end others with `alerts resolve`.
+    Where it tells of a drift incident, all open alerts of the incident end, its weeks are learned
+    from, and the levels of the model's drift alarms go down for a while.
     """
     from monitor.store.hand_over import false_alarm
 
     with open_database() as engine:
         project_id = find_project(engine, project)
-        done = false_alarm(engine, project_id, number, login(by), comment, datetime.now(UTC))
-    judged = done.incident
-    typer.echo(f"Incident {judged.id} is judged as a false alarm by {judged.verdict_by}.")
+        person = login(by)
+        done = false_alarm(engine, project_id, number, person, comment, datetime.now(UTC))
+    if done.incident is not None:
+        typer.echo(f"Incident {done.incident} is judged as a false alarm by {person}.")
     for alert in done.ended:
         typer.echo(f"Alert {alert} ended as a false alarm.")
     if number not in done.ended:

@@ -247,15 +247,16 @@ class AlertDetailAnswer(AlertAnswer):
     """One alert with its history, messages and actions, the newest first."""
 
     fired_in_30_days: int
+    told_false_in_30_days: int
     history: list[EventAnswer]
     deliveries: list[DeliveryAnswer]
     actions: list[ActionAnswer]
 
 
 class FalseAlarmAnswer(BaseModel):
-    """The incident that was none, and the alerts that ended with it."""
+    """The alerts that ended; the incident that was none, null where the alert told of none."""
 
-    incident: int
+    incident: int | None
     ended: list[int]
 
 

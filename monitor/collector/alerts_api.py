@@ -192,20 +192,20 @@ def _add_snooze(router: APIRouter, desk: AlertDesk) -> None:
 def _add_false_alarm(router: APIRouter, desk: AlertDesk) -> None:
     @router.post(
         "/{number}/false-alarm",
-        summary="Say that the drift incident of an alert was none",
+        summary="Say that nothing was wrong",
         response_model=schemas.FalseAlarmAnswer,
         responses=schemas.ACT_REFUSALS,
         openapi_extra=schemas.body_of(schemas.PersonBody),
     )
     async def false_alarm_(request: Request, number: Number) -> Response:
-        """All open alerts of the incident end. Only for alerts of drift incidents."""
+        """The alert ends; of a drift incident all its open alerts, and its weeks are learned from."""
 
         async def answer() -> bytes:
             project = await desk.project(request, Scope.ALERTS_ACT)
             body = await read_deed(request, schemas.PersonBody)
             arguments = (body.by, body.comment, desk.clock())
             done = await desk.work(_judge, desk.engine, project, number, arguments)
-            return encode({"incident": done.incident.id, "ended": list(done.ended)})
+            return encode({"incident": done.incident, "ended": list(done.ended)})
 
         return json_answer(await guarded(answer(), "alerts"))
 

@@ -20,6 +20,7 @@ from monitor.store.hand_over import (
     MAX_NAME,
     acknowledge_alert,
     archive_alert,
+    false_alarm,
     judge,
     resolve_alert,
     snooze_alert,
@@ -164,6 +165,18 @@ def close_by_hand(
 ) -> None:
     """A person ends the episode; who knew of its opening is told of its end. Errors as above."""
     resolve_alert(engine, project_id, alert_id, by, comment, now, role=Role.DASHBOARD)
+
+
+def tell_false(
+    engine: Engine,
+    project_id: int,
+    alert_id: int,
+    by: str,
+    comment: str,
+    now: datetime,
+) -> None:
+    """A person says that nothing was wrong: the alert ends for that reason. Errors as above."""
+    false_alarm(engine, project_id, alert_id, by, comment, now, role=Role.DASHBOARD)
 
 
 def judge_by_hand(

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from alerts.actions import ActionState
+from alerts.model import ResolvedReason
 from monitor.checks.registry import CheckName
 from monitor.records import LIVE_LEG
 from monitor.reports.alert_sends import SendLine, sends_of
@@ -59,6 +60,7 @@ class AlertDetail:
     series: tuple[MeasurementRow, ...]
     timeline: tuple[Event, ...]
     fired_in_30_days: int
+    told_false_in_30_days: int
     sends: tuple[SendLine, ...]
     actions: tuple[StoredAction, ...]
     others: tuple[Finding, ...]
@@ -82,12 +84,14 @@ def alert_detail(engine: Engine, project_id: int, alert_id: int) -> AlertDetail:
         model_id = _model_id(connection, project_id, found.model)
         sends = sends_of(connection, project_id, alert_id)
         actions = list_actions(connection, project_id, alert_number=alert_id, limit=MAX_ACTIONS)
+        fired, told_false = _fired(connection, project_id, found)
         return AlertDetail(
             finding=found,
             model_id=model_id,
             series=_series(connection, project_id, model_id, found),
             timeline=_timeline(_transitions(connection, project_id, alert_id), sends, actions),
-            fired_in_30_days=_fired(connection, project_id, found),
+            fired_in_30_days=fired,
+            told_false_in_30_days=told_false,
             sends=sends,
             actions=tuple(actions),
             others=open_of_model(connection, project_id, found.model, alert_id),
@@ -256,14 +260,18 @@ def _transitions(connection: Connection, project_id: int, alert_id: int) -> list
     return found
 
 
-def _fired(connection: Connection, project_id: int, found: Finding) -> int:
-    """How often the alert fired in the 30 days up to its newest judged window."""
+def _fired(connection: Connection, project_id: int, found: Finding) -> tuple[int, int]:
+    """How often it fired in the 30 days up to its newest judged window, and how often it ended as
+    a false alarm in those up to its newest end: people's deeds have times of their own."""
     until = found.judged.at if found.judged is not None else found.since
-    query = sa.select(sa.func.count()).where(
-        alert_transition.c.project_id == project_id,
-        alert_transition.c.alert_id == found.id,
-        alert_transition.c.to_state == "firing",
-        alert_transition.c.from_state.not_in(FIRING_STATES),
-        alert_transition.c.at > until - HISTORY,
+    ended = found.resolved_at or until
+    row = alert_transition.c
+    fired = sa.and_(
+        row.to_state == "firing", row.from_state.not_in(FIRING_STATES), row.at > until - HISTORY
     )
-    return int(connection.scalar(query) or 0)
+    false = sa.and_(row.reason == ResolvedReason.FALSE_ALARM, row.at > ended - HISTORY)
+    query = sa.select(sa.func.count().filter(fired), sa.func.count().filter(false)).where(
+        row.project_id == project_id, row.alert_id == found.id
+    )
+    counts = connection.execute(query).one()
+    return int(counts[0]), int(counts[1])

@@ -58,6 +58,7 @@ def detail_json(detail: AlertDetail, public_url: str) -> dict[str, Any]:
     return {
         **alert_json(detail.finding, public_url),
         "fired_in_30_days": detail.fired_in_30_days,
+        "told_false_in_30_days": detail.told_false_in_30_days,
         "history": [vars(each) for each in detail.timeline],
         "deliveries": [send_json(each) for each in detail.sends],
         "actions": [action_json(each) for each in detail.actions],

@@ -57,6 +57,14 @@ class JudgedIncident:
 
 
 @dataclass(frozen=True)
+class FalseAlarm:
+    """The incident that was none, where the alert told of one, and the alerts that ended."""
+
+    incident: int | None
+    ended: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class _Act:
     """Who did something, when, with what comment."""
 
@@ -250,24 +258,24 @@ def false_alarm(
     now: datetime,
     *,
     role: Role = Role.WORKER,
-) -> JudgedIncident:
-    """A person says that the incident of an alert was none. Of an alert that is over already only
-    the incident is judged.
+) -> FalseAlarm:
+    """A person says that nothing was wrong: the alert ends for that reason.
 
-    Raises UnknownSubject when there is no such alert, ConfigurationError when it tells of no
-    incident or name or comment can't be used.
+    Where it tells of a drift incident, that is judged too, and all its open alerts end; of an alert
+    that is over already only the incident is judged. Raises UnknownSubject when there is no such
+    alert, AlertNotOpen when one of no incident is over, ConfigurationError when name or comment
+    can't be used.
     """
     act = _Act(*_checked(by, comment), now)
     with transaction(engine, project_id, role) as connection:
         found, _, _ = find_alert(connection, project_id, number)
         incident = found.labels.get("incident", "")
-        if not incident:
-            message = (
-                "it tells of no drift incident, and only those are learned from;"
-                f" end it with `inferwatch alerts resolve {number}`"
-            )
-            raise ConfigurationError("command", [Problem(f"alert {number}", message)])
-        return _judge(connection, project_id, int(incident), Verdict.FALSE_ALARM, act)
+        if incident:
+            judged = _judge(connection, project_id, int(incident), Verdict.FALSE_ALARM, act)
+            return FalseAlarm(int(incident), judged.ended)
+        lock_alerts(connection, project_id)
+        _store_deed(connection, project_id, number, _closing(ResolvedReason.FALSE_ALARM, act))
+        return FalseAlarm(None, (number,))
 
 
 def _judge(

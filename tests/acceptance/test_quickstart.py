@@ -32,7 +32,8 @@ pytestmark = [pytest.mark.postgres, pytest.mark.timeout(300)]
 START = "inferwatch up"
 ORDER = (
     *("README.md", "contract.md", "labels.md", "http-api.md", "measurements.md", "alarms.md"),
-    *("groups.md", "alerts.md", "channels.md", "operating.md"),
+    *("groups.md", "alerts.md", "channels.md", "reports.md", "evidence.md", "retention.md"),
+    "operating.md",
 )
 """The documents that hold console blocks, each building on those before."""
 REFERENCE_ROWS = 400

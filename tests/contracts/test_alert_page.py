@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from streamlit.testing.v1 import AppTest
 
 from monitor.reports.actions import archive, silence
+from monitor.reports.alert_detail import alert_detail
 from monitor.reports.alerts import finding
 from monitor.reports.silences import silence_lines
 from monitor.store.engine import Role, transaction
@@ -97,6 +98,17 @@ def test_an_archived_alert_that_is_over_can_still_be_taken_back(
     choose(test, "Resolve")
     press(test, "Resolve")
     assert test.radio[0].options == ["Unarchive"]
+
+
+def test_an_alert_that_was_none_ends_as_a_false_alarm(own_database: SeededDatabase, monkeypatch):
+    test = open_page(own_database, monkeypatch)
+    choose(test, "False alarm")
+    press(test, "False alarm")
+    found = own_database.ask(finding, number_of(own_database))
+    assert (found.state, found.resolved_reason) == ("resolved", "false_alarm")
+    newest = own_database.ask(alert_detail, number_of(own_database)).timeline[0]
+    assert newest.by == "Ada *Lovelace*"
+    assert "1 told as a false alarm" in all_text(test)
 
 
 def test_a_response_is_started_and_its_outcome_reported(own_database: SeededDatabase, monkeypatch):

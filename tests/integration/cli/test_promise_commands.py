@@ -151,16 +151,17 @@ def test_a_fault_that_was_none_can_be_told_after_the_alert_is_over(
     assert (alert_state(engine)[1], verdict(engine)) == ("closed_by_hand", "false_alarm")
 
 
-def test_an_alert_of_no_incident_can_not_be_a_false_alarm(
+def test_an_alert_of_no_incident_ends_as_a_false_alarm_too(
     run: Run, engine: Engine, database_url: str, incident: int
 ) -> None:
     measure(engine, database_url, "age", 0.5)
-    ended = run("alerts", "false-alarm", 2)
-    assert ended.code == 2
-    assert "alert 2: it tells of no drift incident" in ended.err
-    assert "inferwatch alerts resolve 2" in ended.err
-    assert alert_state(engine, 2)[0] == "firing"
+    told = run("alerts", "false-alarm", 2, "--comment", "a test of ours")
+    assert (told.code, told.out) == (0, "Alert 2 ended as a false alarm.\n")
+    assert alert_state(engine, 2) == ("resolved", "false_alarm")
     assert verdict(engine) is None
+    again = run("alerts", "false-alarm", 2)
+    assert again.code != 0
+    assert "only a pending, firing or recovering alert can be closed" in again.err
 
 
 def test_what_can_not_be_recorded_changes_nothing(run: Run, engine: Engine, incident: int) -> None:
