@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dashboards.frame import Frame
+from dashboards.latency_view import draw_over_time
 from dashboards.serving_costs import draw_cascade, draw_costs
 from dashboards.serving_language import draw_language
 from dashboards.serving_server import draw_server
@@ -16,4 +17,10 @@ from monitor.windows import Window
 
 Section = Callable[[Frame, ModelFacts, Window], None]
 
-SECTIONS: tuple[Section, ...] = (draw_language, draw_costs, draw_cascade, draw_server)
+SECTIONS: tuple[Section, ...] = (
+    draw_over_time,
+    draw_language,
+    draw_costs,
+    draw_cascade,
+    draw_server,
+)

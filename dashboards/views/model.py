@@ -12,6 +12,7 @@ from dashboards.drift_view import draw_drift
 from dashboards.estimate_view import draw_estimates
 from dashboards.frame import Frame, begin, number_parameter, parameter
 from dashboards.golden_view import draw_golden
+from dashboards.latency_view import draw_latency
 from dashboards.pick import pick_model
 from dashboards.promise_view import draw_promise
 from dashboards.quality_view import draw_quality
@@ -27,8 +28,6 @@ from monitor.reports.series import Series, series
 from monitor.windows import Window
 
 RATES = ("error_rate", "abstention_rate")
-PERCENTILES = ("p50", "p95", "p99")
-SERVED_ROLES = ("timing", "count", "cost")
 
 
 def draw_facts(frame: Frame, model: ModelFacts) -> None:
@@ -93,36 +92,6 @@ def _newest_share(rates: Series, method: str, name: str) -> None:
     found = found[found["method"] == method]
     if not found.empty:
         st.metric(name, words.number(float(found["value"].iloc[-1]), "share"), width=180)
-
-
-def draw_latency(frame: Frame, model: ModelFacts, window: Window) -> None:
-    """Percentiles of one timing, count or cost; each is of its own window, none is averaged."""
-    st.header("Latency and other measures of serving")
-    names = [each.name for each in model.columns if each.role in SERVED_ROLES]
-    if not names:
-        kit.empty(
-            "The contract declares no timing, count or cost",
-            "Give such a column the role timing, count or cost; then its percentiles are measured.",
-        )
-        return
-    column = st.selectbox("What is served", names, key=f"served:{model.id}")
-    wanted = Filter(checks=("serving",), methods=PERCENTILES, column=column)
-    found = frame.ask(series, model.id, window, wanted)
-    if not kit.series_state(found, f"percentile of {column}", "It needs 20 requests a window."):
-        return
-    widest = found.widest()
-    rows = charts.line_frame(widest, frame.zone)
-    unit = str(widest["unit"].iloc[-1])
-    chart = charts.lines(rows, column, unit=unit, zone=frame.zone, zero=True, height=220)
-    newest = rows.groupby("series").last()["text"]
-    told = "; ".join(f"{name} {text}" for name, text in newest.items())
-    description = f"Percentiles of {column} of all deployments together; newest: {told}."
-    charts.draw(chart, description, _told(rows), "latency")
-
-
-def _told(rows: pd.DataFrame) -> pd.DataFrame:
-    names = {"when": "window", "series": "series", "text": "value"}
-    return rows[list(names)].rename(columns=names)
 
 
 def draw_all(frame: Frame, model: ModelFacts, window: Window) -> None:

@@ -198,7 +198,7 @@ def _add_false_alarm(router: APIRouter, desk: AlertDesk) -> None:
         openapi_extra=schemas.body_of(schemas.PersonBody),
     )
     async def false_alarm_(request: Request, number: Number) -> Response:
-        """The alert ends; of a drift incident all its open alerts, and its weeks are learned from."""
+        """The alert ends; of a drift incident all that are open, and its weeks are learned from."""
 
         async def answer() -> bytes:
             project = await desk.project(request, Scope.ALERTS_ACT)

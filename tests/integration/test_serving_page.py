@@ -47,7 +47,7 @@ def test_the_page_tells_outcomes_times_and_the_stage_to_shorten(
         "For slow requests it is retrieval", "Latency beyond it",
     ):  # fmt: skip
         assert words in text, words
-    assert len(charts_of(test)) == 2
+    assert len(charts_of(test)) == 3
     assert not test.error
 
 
