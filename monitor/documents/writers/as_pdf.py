@@ -1,4 +1,4 @@
-"""A report as PDF by Typst: tagged, and after PDF/A-2a where the machine's fonts allow it.
+"""A report as PDF/A-2a by Typst: tagged, with Typst's own fonts alone.
 
 All text reaches Typst as data in JSON, never as markup.
 """
@@ -13,6 +13,7 @@ import typst
 
 from monitor.documents.parts import Document, Table
 from monitor.documents.writers import written
+from monitor.documents.writers.drawable import drawable
 from monitor.documents.writers.svg import svg_of
 
 ENDING, MEDIA_TYPE = "pdf", "application/pdf"
@@ -20,17 +21,19 @@ NARROW = 22
 """Characters that a column holds in one line; one with longer cells takes what room is left."""
 
 
+OWN_FONTS = typst.Fonts(include_system_fonts=False)
+"""Those that Typst brings, the same on every machine."""
+
+
 def write(document: Document) -> bytes:
-    """The document; the same one gives the same bytes on one machine (fonts are its own)."""
+    """The document; the same one gives the same bytes on every machine."""
     source = files("monitor.documents.writers").joinpath("report.typ").read_bytes()
-    data = json.dumps(_data(document))
-    at = int(document.cover.as_known_at.timestamp())
-    try:
-        return typst.compile(source, format="pdf", timestamp=at, pdf_standards="a-2a",
-                             sys_inputs={"report": data})  # fmt: skip
-    except typst.TypstError:
-        # PDF/A forbids a character that no font of this machine can draw; the PDF shows a box.
-        return typst.compile(source, format="pdf", timestamp=at, sys_inputs={"report": data})
+    data = drawable(json.dumps(_data(document), ensure_ascii=False))
+    made: bytes = typst.compile(
+        source, format="pdf", font_paths=OWN_FONTS, pdf_standards="a-2a",
+        sys_inputs={"report": data}, timestamp=int(document.cover.as_known_at.timestamp()),
+    )  # fmt: skip
+    return made
 
 
 def _data(document: Document) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import subprocess
+import unicodedata
 import zipfile
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
@@ -30,6 +31,7 @@ from monitor.documents.parts import (
     Voice,
 )
 from monitor.documents.writers import as_csv, as_html, as_json, as_pdf
+from monitor.documents.writers.drawable import RANGES, drawable
 from monitor.documents.writers.registry import FORMS
 from monitor.windows import Window
 from tests.unit.documents.hostile import HOSTILE
@@ -140,10 +142,25 @@ def test_the_pdf_is_tagged_named_and_holds_hostile_text_as_text() -> None:
         assert shown.replace(" ", "") in text
 
 
-def test_a_character_that_no_font_can_draw_costs_the_archive_form_and_not_the_report() -> None:
-    written = as_pdf.write(made(("\U00017000 in no font",)))
-    assert b"pdfaid:part" not in written
-    assert "in no font" in PdfReader(io.BytesIO(written)).pages[0].extract_text()
+def test_a_character_that_the_fonts_lack_is_told_by_its_number() -> None:
+    written = as_pdf.write(made(("\U00017000 and 温 in no font",)))
+    assert b"pdfaid:part" in written
+    text = PdfReader(io.BytesIO(written)).pages[0].extract_text()
+    assert "U+17000" in text
+    assert "U+6E29 in no font" in re.sub(r"\s+", " ", text)
+
+
+def test_every_character_that_stays_one_can_be_drawn() -> None:
+    """By Typst itself, which refuses a PDF/A with a character that no font of its own draws."""
+    kept = [
+        chr(code)
+        for first, last in RANGES
+        for code in range(first, last + 1)
+        if unicodedata.category(chr(code))[0] in "LNPSM"
+    ]
+    assert len(kept) > 4_000
+    assert drawable("".join(kept)) == "".join(kept)
+    as_pdf.write(made(tuple("".join(kept[at : at + 50]) for at in range(0, len(kept), 50))))
 
 
 def test_a_long_table_says_where_the_rest_stands() -> None:
