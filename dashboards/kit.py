@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from dashboards.words import clean, code, escape, plural, whole
+from dashboards.words import cell, clean, code, escape, plural, whole
 from monitor.reports.paging import Page
 from monitor.reports.series import Series
 
@@ -166,5 +166,8 @@ def table(frame: pd.DataFrame, alt: str, *, numbers: Sequence[str] = ()) -> None
 
     Ids and counts beyond 2^53 would be rounded by the browser, so everything else goes as text.
     """
-    texts = {name: "string" for name in frame.columns if name not in numbers}
-    st.dataframe(frame.astype(texts), hide_index=True, alt=clean(alt))
+    texts = [name for name in frame.columns if name not in numbers]
+    shown = frame.astype(dict.fromkeys(texts, "string"))
+    for name in texts:
+        shown[name] = shown[name].map(cell, na_action="ignore")
+    st.dataframe(shown, hide_index=True, alt=clean(alt))

@@ -17,6 +17,8 @@ _FOUND_LATER = re.compile(
     r":(?=//)|(?<=[wW]{3})(?=\.)|(?<=\w)(?=@)|(?<=@)(?=\w)"
     r"|(?<=[<\-])(?=-)|(?<=-)(?=>)|(?<=[<>~])(?==)"
 )
+_FORMULA = re.compile(r"\s*[=+\-@|%\uff1d\uff0b\uff0d\uff20]")
+_SIGNED_NUMBER = re.compile(r"[+-][\d.][^=+*/|(@!]*$")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _SHARES = frozenset({"share", "probability", "rate"})
 UNIT_WORDS = {
@@ -56,6 +58,15 @@ def escape(text: str) -> str:
     parted = _ICON.sub(":" + _JOINER, clean(text))
     parted = _FOUND_LATER.sub(lambda found: found[0] + _JOINER, parted)
     return _MARKDOWN.sub(r"\\\1", parted)
+
+
+def cell(text: str) -> str:
+    """Text of a table's cell that no spreadsheet takes for a formula when the table is downloaded.
+
+    An invisible word joiner stands before what would be one; a number keeps its sign as it is.
+    """
+    is_formula = _FORMULA.match(text) and not _SIGNED_NUMBER.match(text)
+    return _JOINER + text if is_formula else text
 
 
 def code(text: str) -> str:

@@ -363,7 +363,7 @@ def test_the_page_of_an_incident_s_alert_tells_what_was_seen(database: SeededDat
 
 def test_other_alerts_offer_no_verdict(database: SeededDatabase, monkeypatch):
     test = run_page(database.url, monkeypatch, "alert", alert="1")
-    assert test.radio[0].options == OF_OPEN_ALERTS
+    assert test.radio[0].options == [*OF_OPEN_ALERTS, "False alarm"]
     assert "What else was seen" not in all_text(test)
 
 

@@ -127,3 +127,17 @@ def test_a_time_is_told_in_utc_only_where_it_is_not_already():
     assert (
         words.in_utc(NOON, TOKYO, later) == "In UTC: 2026-11-29 12:00 UTC to 2026-11-29 15:00 UTC"
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1+1", "-2*3", "@SUM(1)", " =1", "|x", "-cmd|' /C calc'!A0", "＝1"]
+)
+def test_a_cell_is_no_formula(text: str):
+    assert words.cell(text) == "\u2060" + text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a=b", "-0.664 %", "+10.0 points", "-7e-06 ms", "-1,234", "–"]
+)
+def test_numbers_and_words_stay_as_they_are(text: str):
+    assert words.cell(text) == text
