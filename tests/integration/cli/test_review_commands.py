@@ -337,7 +337,7 @@ def test_items_go_with_the_raw_requests_and_results_stay(
     run("review", "import", "week", "week-ada.csv", "--rater", "ada")
     with transaction(engine, 1, Role.WORKER) as connection:
         assert forget_review_items(connection, credit, datetime.now(UTC)) == 0
-        assert forget_review_items(connection, credit, NOON + timedelta(days=120)) == 200
+        assert forget_review_items(connection, credit, NOON + timedelta(days=190)) == 200
     done = run("review", "import", "week", "week-ada.csv", "--rater", "ada")
     assert "its requests have expired" in done.err
     told = json.loads(run("review", "show", "week", "--json").out)

@@ -184,6 +184,7 @@ def test_every_tick_of_a_worker_does_its_work(
             "restate",
             "scrape",
             "audit",
+            "reports",
         ),
         "house",
     )

@@ -83,12 +83,14 @@ def services() -> Iterator[Services]:
 
 
 @pytest.fixture
-def wired(runner: Runner, engine: Engine, services: Services, clock: TestClock) -> Runner:
+def wired(
+    runner: Runner, engine: Engine, project_id: int, services: Services, clock: TestClock
+) -> Runner:
     """The runner, with rules that tell every service."""
     urls = {name: each.url for name, each in services.http.items()}
     rules = RULES.format(port=services.box.port, **urls)
     environment = {**ENVIRONMENT, "SLACK": urls["slack"], "TEAMS": urls["teams"]}
-    apply_alert_rules(engine, 1, rules, name="alerts.yaml", by="tests", now=clock())
+    apply_alert_rules(engine, project_id, rules, name="alerts.yaml", by="tests", now=clock())
     return replace(runner, environment=environment)
 
 

@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import Engine
-from streamlit.testing.v1 import AppTest
 
-import dashboards
 from dashboards import data
 from monitor.checks.signals.by_age import age_point, at_equal_age
 from monitor.jobs.review.draw import draw_review
@@ -25,6 +23,7 @@ from monitor.reports.signals import signals
 from monitor.store.intake_store import IntakeStore
 from monitor.store.models import ModelContext
 from monitor.windows import Window
+from tests.contracts.test_pages import run_page
 from tests.factories import (
     TestClock,
     apply,
@@ -152,18 +151,8 @@ def test_the_page_tells_signals_and_reviews(
     ]
     told = f"0 records of {HOSTILE!r} were ever received, 1 needed"  # raters' are weighed instead
     assert {row for one in rated for row in one.series.frame["reason"]} == {told}
-    monkeypatch.setenv("DATABASE_URL", database_url)
-    test = AppTest.from_file(str(Path(dashboards.__file__).parent / "app.py"), default_timeout=60)
-    query = {
-        "model": "credit",
-        "from": "2024-05-01",
-        "to": "2024-05-09",
-        "zone": "UTC",
-        "section": "people",
-    }
-    test.query_params.update(query)
-    test.run()
-    test.switch_page("views/model.py").run()
+    days = {"from": "2024-05-01", "to": "2024-05-09", "zone": "UTC"}
+    test = run_page(database_url, monkeypatch, "model", model="credit", section="people", **days)
     test.selectbox(key="signal").select("appealed").run()
     assert not test.exception, [each.value for each in test.exception]
     tables = "\n".join(frame.value.to_csv() for frame in test.dataframe)
