@@ -40,7 +40,7 @@ def heat_map(
         }
     )
     names = [words.clean(name) for name in columns]
-    base = alt.Chart(shown).encode(
+    base = alt.Chart().encode(
         x=alt.X("from:T", title=None, scale=alt.Scale(type="utc"), axis=charts.day_axis()),
         x2="to:T",
         y=alt.Y(
@@ -74,6 +74,7 @@ def heat_map(
             "datum.state == 'failed'"
         ),
         *charts.mark_layers(marks, zone),
+        data=shown,
     ).properties(height=26 * len(names) + 110)
 
 
@@ -90,7 +91,7 @@ def distribution(frame: pd.DataFrame) -> Any:
         }
     )
     order = list(dict.fromkeys(shown["label"]))
-    base = alt.Chart(shown).encode(
+    base = alt.Chart().encode(
         y=alt.Y(
             "label:N", sort=order, title=None, axis=alt.Axis(labelLimit=150, labelOverlap=False)
         ),
@@ -118,7 +119,7 @@ def distribution(frame: pd.DataFrame) -> Any:
         .mark_tick(thickness=3, height={"band": 0.9})
         .encode(x=alt.X("baseline:Q", axis=axis), color=alt.Color("kind:N", scale=kinds))
     )
-    return alt.layer(bars, strokes).properties(height=26 * len(order) + 90)
+    return alt.layer(bars, strokes, data=shown).properties(height=26 * len(order) + 90)
 
 
 def violation_bars(frame: pd.DataFrame) -> Any:

@@ -10,6 +10,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+import altair as alt
 import pytest
 import sqlalchemy as sa
 from streamlit.testing.v1 import AppTest
@@ -72,11 +73,15 @@ def all_text(test: AppTest) -> str:
 
 
 def charts_of(test: AppTest) -> list[dict]:
-    """The specifications of all charts, read strictly: NaN and Infinity are errors."""
-    return [
+    """The specifications of all charts, read strictly: NaN and Infinity are errors, and each is one
+    by Vega-Lite's schema."""
+    found = [
         json.loads(each.proto.spec, parse_constant=pytest.fail)
         for each in test.get("vega_lite_chart")
     ]
+    for spec in found:
+        alt.Root.validate(spec)
+    return found
 
 
 FULL = {
