@@ -13,12 +13,15 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import ProgrammingError
 
 from monitor.errors import InferwatchError
+from monitor.installation_key import FILE_NAME, existing_key
 from monitor.postgres.binaries import find_postgres_bin
 from monitor.postgres.server import EmbeddedServer
 from monitor.settings import Settings
 from monitor.store import schema
 from monitor.store.alert_book import rules_in_force
+from monitor.store.audit import SignedHead, signed_heads
 from monitor.store.engine import Role, make_engine, transaction
+from monitor.store.evidence_tables import audit_entry
 from monitor.store.partitions import request_days
 from monitor.store.tables import heartbeat, job_window, model, project
 
@@ -26,6 +29,8 @@ OLDEST_SERVER = 150_000
 LOW_DISK_BYTES = 1 << 30
 SILENT_AFTER = timedelta(minutes=2)
 DAYS_NEEDED = 3
+UNSIGNED_AT_MOST = timedelta(days=2)
+"""The worker signs once a day; a day more is for one that was stopped overnight."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ def examine(settings: Settings) -> list[Finding]:
     if url is not None:
         engine = make_engine(url)
         try:
-            findings += _database(engine)
+            findings += _database(engine, settings)
         finally:
             engine.dispose()
     return findings
@@ -79,7 +84,7 @@ def _embedded(settings: Settings) -> tuple[Finding, str | None]:
     return Finding("embedded database", False, "is not running", remedy), None
 
 
-def _database(engine: Engine) -> Iterator[Finding]:
+def _database(engine: Engine, settings: Settings) -> Iterator[Finding]:
     try:
         with transaction(engine, None, Role.OWNER) as connection:
             number = int(connection.scalar(sa.text("show server_version_num")) or 0)
@@ -94,6 +99,8 @@ def _database(engine: Engine) -> Iterator[Finding]:
     try:
         for look in (_partitions, _projects, _worker, _jobs):
             yield look(engine, datetime.now(UTC))
+        yield _signing_key(engine, settings)
+        yield _audit_heads(engine, datetime.now(UTC))
     except ProgrammingError as error:
         remedy = (
             "restore the whole dump as its owner, or run `inferwatch migrate` on a new database"
@@ -167,3 +174,71 @@ def _failed(engine: Engine, number: int) -> int:
     with transaction(engine, number, Role.WORKER) as connection:
         query = sa.select(sa.func.count()).where(job_window.c.state == "failed")
         return int(connection.scalar(query) or 0)
+
+
+def _signing_key(engine: Engine, settings: Settings) -> Finding:
+    """Whether evidence can be signed, with the key that signed what stands."""
+    try:
+        key = existing_key(settings)
+    except InferwatchError as error:
+        remedy = "only its owner may read it; put the right file back or set INFERWATCH_SIGNING_KEY"
+        return Finding("signing key", False, str(error), remedy)
+    signed_with = _newest_keys(engine)
+    if key is None:
+        if not signed_with:
+            return Finding("signing key", True, "none yet; it is made at its first use")
+        place = settings.home / FILE_NAME
+        text = f"{place} is missing, and heads of the audit chain were signed with one"
+        return Finding("signing key", False, text, "put it back from your backup")
+    mine = key.public.fingerprint
+    others = sorted({name for name, used in signed_with.items() if used != mine})
+    if not others:
+        return Finding("signing key", True, f"fingerprint {mine}")
+    text = f"fingerprint {mine} did not sign the newest audit head of {', '.join(others)}"
+    remedy = (
+        "put the former key back; if you changed it on purpose, give reviewers both fingerprints"
+    )
+    return Finding("signing key", False, text, remedy)
+
+
+def _newest_keys(engine: Engine) -> dict[str, str]:
+    """The fingerprint that the newest signed head of each project names."""
+    return {
+        name: head.key for name, number in _numbers(engine) if (head := _newest(engine, number))
+    }
+
+
+def _numbers(engine: Engine) -> list[tuple[str, int]]:
+    with transaction(engine, None, Role.WORKER) as connection:
+        rows = connection.execute(sa.select(project.c.name, project.c.id).order_by(project.c.id))
+        return [(row.name, row.id) for row in rows]
+
+
+def _newest(engine: Engine, number: int) -> SignedHead | None:
+    with transaction(engine, number, Role.WORKER) as connection:
+        heads = signed_heads(connection, number, limit=1)
+    return heads[0] if heads else None
+
+
+def _audit_heads(engine: Engine, now: datetime) -> Finding:
+    """Whether the audit chain is signed as it grows."""
+    told, late = [], False
+    for name, number in _numbers(engine):
+        head = _newest(engine, number)
+        waiting = _waits_since(engine, number, head.seq if head else 0)
+        late = late or (waiting is not None and now - waiting > UNSIGNED_AT_MOST)
+        signed = f"signed {head.signed_at:%Y-%m-%d %H:%M} UTC" if head else "never signed"
+        since = f", unsigned entries since {waiting:%Y-%m-%d %H:%M} UTC" if waiting else ""
+        told.append(f"{name}: {signed}{since}")
+    remedy = "start `inferwatch worker`, which signs once a day; its log says why it could not"
+    text = "; ".join(told) or "no project, no chain"
+    return Finding("audit head", not late, text, remedy if late else "")
+
+
+def _waits_since(engine: Engine, number: int, signed: int) -> datetime | None:
+    """Since when the oldest entry after the signed one waits; None when there is none."""
+    row = audit_entry.c
+    query = sa.select(sa.func.min(row.at)).where(row.project_id == number, row.seq > signed)
+    with transaction(engine, number, Role.WORKER) as connection:
+        found: datetime | None = connection.scalar(query)
+    return found

@@ -32,6 +32,16 @@ def signing_key(settings: Settings) -> SigningKey:
         raise _unusable(str(path), f"can't be read or made: {error.strerror or error}") from error
 
 
+def existing_key(settings: Settings) -> SigningKey | None:
+    """The installation's key; None where none was made yet. Raises like `signing_key`."""
+    path = settings.home / FILE_NAME
+    try:
+        missing = settings.signing_key is None and not path.exists()
+    except OSError as error:
+        raise _unusable(str(path), f"can't be read: {error.strerror or error}") from error
+    return None if missing else signing_key(settings)
+
+
 def _read_file(path: Path) -> SigningKey:
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode

@@ -12,6 +12,7 @@ from enum import IntEnum, StrEnum
 import pyarrow as pa
 
 from monitor.deployment import Tags
+from monitor.origin import UNKNOWN, Origin
 
 LIVE_LEG = "live"
 MAX_ID_LENGTH = 200
@@ -85,13 +86,14 @@ def read_violation_code(code: int) -> tuple[int, ViolationReason]:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A record that was not stored: its place in the body (0-based), why, and an excerpt."""
+    """A record that was not stored: its place in the body (0-based), why, and who sent it."""
 
     place: int
     reason: RejectionReason
     message: str
     request_id: str | None = None
     excerpt: str = ""
+    origin: Origin = UNKNOWN
 
 
 @dataclass(frozen=True)

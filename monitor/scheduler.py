@@ -38,6 +38,7 @@ from monitor.jobs.run import Runner
 from monitor.jobs.scheduled_reports import build_due_reports
 from monitor.jobs.scraping.scraper import Scraper
 from monitor.settings import Settings
+from monitor.store.access_purge import forget_sign_ins
 from monitor.store.engine import Role, transaction
 from monitor.store.server_readings import forget_server_readings
 
@@ -172,6 +173,8 @@ class Worker:
             dropped = drop(self.engine, models, now)
             if dropped:
                 log.info("retention dropped %s=%d oldest=%s", what, len(dropped), dropped[0].date())
+        with transaction(self.engine, None, Role.WORKER) as connection:
+            forget_sign_ins(connection, now)
         for model in models:
             with transaction(self.engine, model.project_id, Role.WORKER) as connection:
                 forget_expired(connection, model, now)

@@ -17,6 +17,8 @@ from monitor.reports.models import ModelFacts
 from monitor.reports.rejected import Rejected, rejected
 
 NO_MODEL = "no known model"
+UNTOLD = "not known"
+SENDERS = 30
 
 
 def draw_counts(frame: Frame, found: Rejected) -> None:
@@ -37,10 +39,31 @@ def draw_counts(frame: Frame, found: Rejected) -> None:
     rows = [
         (words.moment(row.at, frame.zone)[:10], _words(row.reason), _words(row.kind),
          words.whole(row.n))
-        for row in found.counts.itertuples()
+        for row in found.counts.groupby(["at", "reason", "kind"], as_index=False)["n"].sum()
+        .itertuples()
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["day", "reason", "sent as", "records"])
     charts.draw(_bars(frame, found.counts), f"Refused records by day. {said}", table, "refused")
+    draw_senders(found)
+
+
+def draw_senders(found: Rejected) -> None:
+    """Refused records by reason and by who sent them."""
+    st.subheader("Which producer sent them")
+    st.caption("The name of the API key, and what the sender calls itself, which nobody checks.")
+    sums = found.counts.groupby(["reason", "sent_with", "producer"], as_index=False)["n"].sum()
+    rows = [
+        (_words(row.reason), *_sender(row.sent_with, row.producer), words.whole(row.n))
+        for row in sums.sort_values("n", ascending=False, kind="stable").head(SENDERS).itertuples()
+    ]
+    names = ["reason", "API key", "producer", "records"]
+    kit.table(pd.DataFrame(rows, columns=names), "Refused records by reason and producer")
+    if len(sums) > SENDERS:
+        st.caption(f"{words.whole(len(sums) - SENDERS)} rarer ones are left out.")
+
+
+def _sender(key: str, producer: str) -> tuple[str, str]:
+    return words.clean(key) or UNTOLD, words.clean(producer) or UNTOLD
 
 
 def _bars(frame: Frame, counts: pd.DataFrame) -> Any:
@@ -77,12 +100,12 @@ def draw_examples(frame: Frame, found: Rejected) -> None:
             words.moment(one.at, frame.zone, seconds=True), _words(one.kind),
             words.whole(one.place), _words(one.reason), words.clean(one.message),
             words.clean(one.request) or "–", words.clean(one.excerpt),
-            "this model" if one.of_model else NO_MODEL,
+            "this model" if one.of_model else NO_MODEL, *_sender(one.sent_with, one.producer),
         )
         for one in found.examples
     ]  # fmt: skip
     names = ["arrived", "sent as", "place in the body, from 0", "reason", "what was wrong",
-             "request", "excerpt, masked", "of"]  # fmt: skip
+             "request", "excerpt, masked", "of", "API key", "producer"]  # fmt: skip
     kit.table(pd.DataFrame(rows, columns=names), "Newest refused records, with masked excerpts")
 
 

@@ -37,6 +37,7 @@ from monitor.intake.base import IntakeContext, LabelFormat, RequestFormat
 from monitor.intake.legs import is_leg
 from monitor.intake.producer_record import Read
 from monitor.intake.registry import LABEL_FORMATS, REQUEST_FORMATS, TOLD_FORMATS
+from monitor.origin import Origin, product_of
 from monitor.records import LIVE_LEG, IntakeAnswer
 from monitor.settings import Settings
 from monitor.store.models import ModelContext
@@ -135,11 +136,11 @@ class Edge:
         return await self._read(request)
 
     async def keep_told(
-        self, principal: Principal, read: Read, *, model: str | None, leg: str
+        self, origin: Origin, principal: Principal, read: Read, *, model: str, leg: str
     ) -> ProducerAnswer:
         """Store what a producer told; returns after the commits."""
         anytime = Scope.BACKFILL in principal.scopes
-        sender = Sender(principal.project_id, self._clock(), model, leg, anytime)
+        sender = Sender(principal.project_id, self._clock(), model, leg, anytime, origin)
         with self._gate.enter():
             return await self._run(self._pool, self.producers.keep, sender, read)
 
@@ -153,7 +154,8 @@ class Edge:
         with self._gate.enter():
             body = await self._read(request)
             told = await self._run(self._pool, read, body, self._records.max_records)
-        kept = await self.keep_told(principal, told, model=found.contract.model, leg=leg)
+        origin = origin_of(principal, request)
+        kept = await self.keep_told(origin, principal, told, model=found.contract.model, leg=leg)
         answer = kept.as_answer()
         self.metrics.answered("requests", answer, 0, time.monotonic() - started)
         return encode_answer(answer)
@@ -181,7 +183,10 @@ class Edge:
         with self._gate.enter():
             body = await self._read(request, inflated=False)
             anytime = kind == "labels" or Scope.BACKFILL in principal.scopes
-            context = intake_context(found, leg, self._clock(), self._records, anytime=anytime)
+            origin = origin_of(principal, request)
+            context = intake_context(
+                found, leg, self._clock(), self._records, anytime=anytime, origin=origin
+            )
             counted = await self._store(request, model, body, form, context)
         seconds = time.monotonic() - started
         self.metrics.answered(kind, counted.answer, counted.skewed, seconds)
@@ -291,6 +296,11 @@ def encode_answer(answer: IntakeAnswer) -> bytes:
             "rejections_not_listed": answer.rejected - len(listed),
         }
     )
+
+
+def origin_of(principal: Principal, request: Request) -> Origin:
+    """Who sends, by the name of the key and the product that the User-Agent names."""
+    return Origin(principal.key_name, product_of(request.headers.get("user-agent")))
 
 
 def content_type(request: Request) -> str:

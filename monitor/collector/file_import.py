@@ -12,6 +12,7 @@ from monitor.collector.ports import Store
 from monitor.intake.base import IntakeContext
 from monitor.intake.batches import with_default_deployment
 from monitor.intake.files import CHUNK_BYTES, CHUNK_ROWS, read_chunks
+from monitor.origin import Origin
 from monitor.records import Rejection, RequestBatch
 from monitor.store.models import ModelContext
 
@@ -60,7 +61,9 @@ def import_file(
     is a duplicate. Event times may be any in the past.
     """
     limits = Limits(CHUNK_ROWS, max(CHUNK_BYTES, MAX_TABLE_BYTES))
-    context = intake_context(model, leg, now, limits, anytime=True)
+    context = intake_context(
+        model, leg, now, limits, anytime=True, origin=Origin(None, f"file {path.name}")
+    )
     result = ImportResult()
     for chunk in read_chunks(path, model.contract, labels=labels):
         batch = chunk.parse(context)

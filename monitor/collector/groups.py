@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from monitor.collector.intake import Batch, Counted, store_one, store_together
+from monitor.collector.intake import Batch, Counted, store_one, store_together, with_origin
 from monitor.collector.ports import Store
 from monitor.errors import DatabaseNotReady, DatabaseUnavailable, RequestRefused
 from monitor.intake.base import IntakeContext
@@ -48,7 +48,8 @@ class GroupWriter:
             context.contract_version,
         )
         queue = self._waiting.setdefault(key, deque())
-        queue.append(_Waiting(batch, context, answer))
+        # A group has many senders: each body says whose it is before they are merged.
+        queue.append(_Waiting(with_origin(batch, context.origin), context, answer))
         if key not in self._tasks:
             self._tasks[key] = asyncio.create_task(self._drain(key))
         return await answer

@@ -20,6 +20,7 @@ from monitor.intake.batches import (
     merge_requests,
 )
 from monitor.intake.times import micros_of
+from monitor.origin import UNKNOWN, Origin
 from monitor.records import IntakeAnswer, LabelBatch, RejectionReason, RequestBatch
 from monitor.store.models import ModelContext
 from monitor.store.requests import ACCEPTED, CONFLICT, DUPLICATE, StoredRows
@@ -51,7 +52,13 @@ class Counted:
 
 
 def intake_context(
-    model: ModelContext, leg: str, received_at: datetime, limits: Limits, *, anytime: bool
+    model: ModelContext,
+    leg: str,
+    received_at: datetime,
+    limits: Limits,
+    *,
+    anytime: bool,
+    origin: Origin = UNKNOWN,
 ) -> IntakeContext:
     """What a body of this model is read against; `anytime` lifts the limit on the past."""
     return IntakeContext(
@@ -68,6 +75,7 @@ def intake_context(
         received_at=received_at,
         max_records=limits.max_records,
         max_bytes=limits.max_bytes,
+        origin=origin,
     )
 
 
@@ -92,8 +100,19 @@ def names_unknown_deployment(batch: Batch) -> bool:
 
 def store_one(store: Store, batch: Batch, context: IntakeContext) -> Counted:
     """Store one batch in one transaction and count what became of it."""
+    batch = with_origin(batch, context.origin)
     rows = _store(store, batch, context)
     return count(batch, rows.codes)
+
+
+def with_origin(batch: Batch, origin: Origin) -> Batch:
+    """The batch, its rejections saying who sent them unless they say so already."""
+    if not batch.rejections or origin is UNKNOWN:
+        return batch
+    told = tuple(
+        replace(one, origin=origin) if one.origin is UNKNOWN else one for one in batch.rejections
+    )
+    return replace(batch, rejections=told)
 
 
 def store_together(store: Store, batches: Sequence[Batch], context: IntakeContext) -> list[Counted]:

@@ -23,7 +23,7 @@ from sqlalchemy.engine import Engine
 
 from monitor.collector import schemas
 from monitor.collector.boundary import guarded
-from monitor.collector.edge import Edge
+from monitor.collector.edge import Edge, origin_of
 from monitor.collector.gate import Gate
 from monitor.collector.otlp_metrics_api import JSON, MODEL_HEADER, PROTOBUF
 from monitor.collector.part_writer import PartWriter
@@ -37,6 +37,7 @@ from monitor.intake.otlp.trace import Dialect, Trace
 from monitor.intake.otlp.traces import KIND, PIECES_WAIT, is_step
 from monitor.intake.otlp.wire import Parsed, Span, pack, parse_logs, parse_traces
 from monitor.intake.parts import RequestPart
+from monitor.origin import Origin
 from monitor.records import Rejection, RejectionReason
 from monitor.store.engine import Role, transaction
 from monitor.store.intake_parts import add_parts
@@ -73,7 +74,7 @@ class OtlpDesk:
         """Keep the spans of a body; the answer in the body's own form."""
         is_json, principal, model, body = await self._read(request)
         with self._gate.enter():
-            work = (self._spans, principal, body, is_json, model)
+            work = (self._spans, origin_of(principal, request), principal, body, is_json, model)
             parts, refused = await self._run(*work)
             if parts:
                 await self._writer.keep(principal.project_id, parts)
@@ -88,7 +89,9 @@ class OtlpDesk:
         """Keep the log records of a body; the answer in the body's own form."""
         is_json, principal, model, body = await self._read(request)
         with self._gate.enter():
-            parts, refused = await self._run(self._logs, principal, body, is_json, model)
+            parts, refused = await self._run(
+                self._logs, origin_of(principal, request), principal, body, is_json, model
+            )
             if parts:
                 await self._writer.keep(principal.project_id, parts)
                 self._touch(principal.project_id)
@@ -110,7 +113,12 @@ class OtlpDesk:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *arguments)
 
     def _spans(
-        self, principal: Principal, body: bytes, is_json: bool, model: str | None
+        self,
+        origin: Origin,
+        principal: Principal,
+        body: bytes,
+        is_json: bool,
+        model: str | None,
     ) -> tuple[list[RequestPart], Counter[str]]:
         parsed = _parsed(parse_traces, body, is_json)
         refused = Counter(parsed.refused)
@@ -121,7 +129,7 @@ class OtlpDesk:
                 continue
             named = _with_sender(span, model)
             dialect = None if is_step(span, trace) else dialect_of(span)
-            found = dialect and self._unknown_model(principal, place, named, dialect)
+            found = dialect and self._unknown_model(origin, principal, place, named, dialect)
             if found:
                 unknown.append(found)
                 continue
@@ -133,7 +141,7 @@ class OtlpDesk:
         return parts, refused
 
     def _unknown_model(
-        self, principal: Principal, place: int, span: Span, dialect: Dialect
+        self, origin: Origin, principal: Principal, place: int, span: Span, dialect: Dialect
     ) -> Rejection | None:
         """Why no model of the project can take a request; None where one can."""
         record = dialect.read(span, Trace({span.span_id: span}))
@@ -141,7 +149,10 @@ class OtlpDesk:
             return None
         told = ", ".join(repr(name[:80]) for name in record.models[:4]) or "no name"
         message = f"no model is known as {told}; add a name to also_known_as of its contract"
-        return Rejection(place, RejectionReason.UNKNOWN_MODEL, message, record.request_id)
+        origin = origin.told_by(record.joins)
+        return Rejection(
+            place, RejectionReason.UNKNOWN_MODEL, message, record.request_id, origin=origin
+        )
 
     def _keep_unknown(self, principal: Principal, found: list[Rejection], now: datetime) -> None:
         """Most exporters never look at a partial success, so it is kept here too."""
@@ -150,7 +161,12 @@ class OtlpDesk:
             self._edge.store.keep_unplaced(principal.project_id, "requests", now, kept)
 
     def _logs(
-        self, principal: Principal, body: bytes, is_json: bool, model: str | None
+        self,
+        origin: Origin,
+        principal: Principal,
+        body: bytes,
+        is_json: bool,
+        model: str | None,
     ) -> tuple[list[RequestPart], Counter[str]]:
         parsed = _parsed(parse_logs, body, is_json)
         found = read_logs([_with_sender(each, model) for each in parsed.logs])
@@ -159,7 +175,7 @@ class OtlpDesk:
         if found.records or found.labels or found.rejections:
             self._edge.may_label(principal, found.labels)
             anytime = Scope.BACKFILL in principal.scopes
-            sender = Sender(principal.project_id, now, model, anytime=anytime)
+            sender = Sender(principal.project_id, now, model, anytime=anytime, origin=origin)
             kept = self._edge.producers.keep(sender, found.read())
             refused.update(each.message for each in kept.rejections)
         due = now + max(self._wait, PIECES_WAIT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
 from monitor.collector.file_import import MAX_KEPT_REJECTIONS
@@ -19,6 +20,7 @@ from monitor.intake.producer_files.sources import SourceFile
 from monitor.intake.producer_record import ProducerLabel, ProducerRecord, Read
 from monitor.intake.text_cells import TextCell, label_cell
 from monitor.intake.told_requests import to_request
+from monitor.origin import Origin
 from monitor.records import Rejection, RejectionReason
 
 SHOWN_RECORDS = 3
@@ -109,12 +111,14 @@ class ProducerImporter:
         done.ignored += piece.ignored
         done.notes.update(piece.notes)
         self._note_models(records, done)
+        origin = Origin(None, f"{done.format.name} file {PurePath(piece.file).name}")
+        sender = replace(self._sender, origin=origin)
         read = Read(tuple(records), rejections=tuple(piece.rejections))
-        answer = self._producers.keep(self._sender, read)
+        answer = self._producers.keep(sender, read)
         done.notes.update(answer.notes)
         self._count(answer, piece.file, done, len(piece.rejections), piece.record_places)
         if labels:
-            answer = self._producers.keep(self._sender, Read(labels=tuple(labels)))
+            answer = self._producers.keep(sender, Read(labels=tuple(labels)))
             self._count(answer, piece.file, done, 0, piece.label_places)
 
     def _completed(self, record: ProducerRecord) -> ProducerRecord:

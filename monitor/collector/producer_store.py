@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -18,6 +18,7 @@ from monitor.intake.json_labels import NDJSON_LABELS
 from monitor.intake.json_requests import NDJSON_REQUESTS
 from monitor.intake.producer_record import ProducerLabel, ProducerRecord, Read
 from monitor.intake.told_requests import to_request
+from monitor.origin import UNKNOWN, Origin
 from monitor.records import LIVE_LEG, IntakeAnswer, Rejection, RejectionReason
 from monitor.registration import ResolvedTags, resolve_tags
 from monitor.store.models import ModelContext
@@ -63,19 +64,20 @@ class ProducerAnswer:
         for one in answer.rejections:
             place = places[one.place] if one.place < len(places) else one.place
             self.rejections.append(
-                Rejection(place, one.reason, one.message, one.request_id, one.excerpt)
+                Rejection(place, one.reason, one.message, one.request_id, one.excerpt, one.origin)
             )
 
 
 @dataclass(frozen=True)
 class Sender:
-    """Who sends: a project, perhaps one model and leg for all records, and how far back."""
+    """Who sends: a project, perhaps one model and leg for all records, how far back, from where."""
 
     project_id: int
     received_at: datetime
     model: str | None = None
     leg: str = LIVE_LEG
     anytime: bool = False
+    origin: Origin = UNKNOWN
 
 
 class ProducerStore:
@@ -90,13 +92,13 @@ class ProducerStore:
         answer = ProducerAnswer(
             ignored=read.ignored, rejections=list(read.rejections), notes=list(read.notes)
         )
-        unplaced: list[Rejection] = list(read.rejections)
+        unplaced = [replace(one, origin=sender.origin) for one in read.rejections]
         requests: dict[tuple[str, str], list[tuple[int, ProducerRecord]]] = defaultdict(list)
         contexts: dict[str, ModelContext] = {}
         for place, record in zip(read.places or count(), read.records, strict=False):
             model = self._model(sender, record.models)
             if model is None:
-                unplaced.append(_unknown_model(place, record))
+                unplaced.append(_unknown_model(place, record, sender.origin))
                 continue
             name = model.contract.model
             contexts[name] = model
@@ -140,6 +142,7 @@ class ProducerStore:
             return NDJSON_REQUESTS.parse(body, asked)
 
         batch, used = parse_current(self._store, model.contract.model, context, parse)
+        batch = _told_origins(batch, records, sender.origin)
         answer.add(store_one(self._store, batch, used).answer, [place for place, _ in placed])
         self._store.registrations.keep_evidence(
             sender.project_id, model.model_id, resolved, sender.received_at
@@ -192,7 +195,9 @@ class ProducerStore:
 
     def _context(self, sender: Sender, model: ModelContext, leg: str) -> IntakeContext:
         limits = Limits(MOST_RECORDS, MOST_BYTES)
-        return intake_context(model, leg, sender.received_at, limits, anytime=sender.anytime)
+        return intake_context(
+            model, leg, sender.received_at, limits, anytime=sender.anytime, origin=sender.origin
+        )
 
 
 def _label_record(label: ProducerLabel) -> dict[str, Any]:
@@ -210,10 +215,24 @@ def _lines(records: Sequence[dict[str, Any]]) -> bytes:
     return "\n".join(json.dumps(each, default=str) for each in records).encode()
 
 
-def _unknown_model(place: int, record: ProducerRecord) -> Rejection:
+def _unknown_model(place: int, record: ProducerRecord, origin: Origin) -> Rejection:
     return Rejection(
-        place, RejectionReason.UNKNOWN_MODEL, _not_known(record.models), record.request_id or None
+        place,
+        RejectionReason.UNKNOWN_MODEL,
+        _not_known(record.models),
+        record.request_id or None,
+        origin=origin.told_by(record.joins),
     )
+
+
+def _told_origins(batch: Any, records: Sequence[ProducerRecord], origin: Origin) -> Any:
+    """The batch, its rejections naming the service or source that each record tells of."""
+    told = tuple(
+        replace(one, origin=origin.told_by(records[one.place].joins))
+        if one.place < len(records) else one
+        for one in batch.rejections
+    )  # fmt: skip
+    return replace(batch, rejections=told) if told else batch
 
 
 def _not_known(names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from monitor.contract import Contract
 from monitor.layout import Layout
+from monitor.origin import UNKNOWN, Origin
 from monitor.records import LabelBatch, RequestBatch
 
 MAX_INFLATED_BYTES = 64 << 20
@@ -33,6 +34,7 @@ class IntakeContext:
     received_at: datetime
     max_records: int
     max_bytes: int = MAX_INFLATED_BYTES
+    origin: Origin = UNKNOWN
 
 
 class RequestFormat(Protocol):

@@ -20,11 +20,15 @@ from monitor.windows import Window
 
 EXAMPLES_SHOWN = 30
 ID_SHOWN = 8
+COUNTED = ["at", "reason", "kind", "sent_with", "producer", "n"]
 
 
 @dataclass(frozen=True)
 class RejectedExample:
-    """One refused record: where it stood in its body, why, and a masked excerpt."""
+    """One refused record: where it stood in its body, why, a masked excerpt, and who sent it.
+
+    `sent_with`: the name of the API key; `producer`: what the sender called itself. Empty: unknown.
+    """
 
     at: datetime
     kind: str
@@ -34,6 +38,8 @@ class RejectedExample:
     request: str
     excerpt: str
     of_model: bool
+    sent_with: str
+    producer: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,7 @@ class BrokenValue:
 
 @dataclass(frozen=True, eq=False)
 class Rejected:
-    """`counts`: `at`, `reason`, `kind`, `n` by day of the viewer's zone.
+    """`counts`: `at`, `reason`, `kind`, `sent_with`, `producer`, `n` by day of the viewer's zone.
 
     `records` were received in the same days; records of no known model belong to no model and are
     counted with every one of the project.
@@ -94,14 +100,17 @@ def _counts(
 ) -> pd.DataFrame:
     row = rejection.c
     at = sa.func.date_trunc("day", row.received_at, zone_name).label("at")
+    key = sa.func.coalesce(row.sent_with, "").label("key_name")
+    told = sa.func.coalesce(row.producer, "").label("told_by")
+    what = [row.reason, row.kind, key, told]
     query = (
-        sa.select(at, row.reason, row.kind, sa.func.count())
+        sa.select(at, *what, sa.func.count())
         .where(*_refused(project_id, model_id, window))
-        .group_by(at, row.reason, row.kind)
-        .order_by(at, row.reason, row.kind)
+        .group_by(at, *what)
+        .order_by(at, *what)
     )
     found = [tuple(each) for each in connection.execute(query)]
-    return pd.DataFrame.from_records(found, columns=["at", "reason", "kind", "n"])
+    return pd.DataFrame.from_records(found, columns=COUNTED)
 
 
 def _examples(
@@ -118,6 +127,7 @@ def _examples(
         RejectedExample(
             one.received_at, one.kind, one.place, one.reason, one.message,
             shortened(one.request_id), one.excerpt, one.model_id is not None,
+            one.sent_with or "", one.producer or "",
         )
         for one in connection.execute(query)
     )  # fmt: skip

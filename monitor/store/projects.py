@@ -40,11 +40,12 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True)
 class Principal:
-    """Who is calling: one project, and what they may do there."""
+    """Who is calling: one project, what they may do there, and the name of their key."""
 
     project_id: int
     key_id: int
     scopes: frozenset[str]
+    key_name: str = ""
 
 
 def ensure_project(connection: Connection, name: str) -> int:
@@ -116,7 +117,7 @@ def authenticate(connection: Connection, key: str, now: datetime) -> Principal |
         return None
     if row.expires_at is not None and row.expires_at <= now:
         return None
-    return Principal(row.project_id, row.id, frozenset(row.scopes))
+    return Principal(row.project_id, row.id, frozenset(row.scopes), row.name)
 
 
 def revoke_key(connection: Connection, project_id: int, prefix: str, now: datetime) -> bool:

@@ -202,7 +202,7 @@ def keep_evidence(
         execute(
             cursor,
             "insert into rejection (project_id, model_id, kind, place, reason, message, request_id,"
-            f" excerpt, received_at) values {rows}",
+            f" excerpt, received_at, sent_with, producer) values {rows}",
         )
     if examples:
         day = received.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -224,6 +224,7 @@ def keep_evidence(
 def _rejection_row(
     project: int, model: int | None, kind: str, received: datetime, found: Rejection
 ) -> str:
+    origin = found.origin.cleaned()
     values = (
         project,
         model,
@@ -234,6 +235,8 @@ def _rejection_row(
         found.request_id,
         found.excerpt,
         received,
+        origin.key,
+        origin.producer,
     )
     return "(" + ", ".join(literal(value) for value in values) + ")"
 

@@ -238,6 +238,8 @@ rejection = Table(
     Column("request_id", Text),
     Column("excerpt", Text, nullable=False),
     when("received_at", now=True),
+    Column("sent_with", Text),
+    Column("producer", Text),
     Index("ix_rejection_model", "project_id", "model_id", "received_at"),
 )
 

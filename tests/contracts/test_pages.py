@@ -21,7 +21,7 @@ from dashboards.registry import PAGES, VIEWS, page_of
 from monitor.reports.alerts import finding
 from monitor.reports.incidents import incident_facts
 from monitor.store.engine import Role, transaction
-from monitor.store.tables import measurement
+from monitor.store.tables import measurement, rejection
 from tests.dashboard_seed import EMPTY_PROJECT, MODEL, ODD_NAMES, PROJECT, SILENT_MODEL, STALE_MODEL
 from tests.many_runs import many_runs
 from tests.promise_seed import HOSTILE_SENTENCE
@@ -226,6 +226,23 @@ def test_big_integers_stand_digit_for_digit(own_database: SeededDatabase, monkey
         (value,) = told.loc[told["column"] == f"id {place}", "value"]
         assert value.endswith(f", n {big:,}")
     assert len(set(told["value"][:3])) == 3
+
+
+def test_refused_records_name_their_sender_as_plain_text(own_database: SeededDatabase, monkeypatch):
+    said = "<b>shop</b> [x](javascript:alert(1))"
+    row = {"project_id": own_database.seeded.project_id, "model_id": None, "kind": "requests",
+           "place": 7, "reason": "unknown_model", "message": "no such model", "excerpt": "",
+           "received_at": own_database.now, "sent_with": "nightly key",
+           "producer": said}  # fmt: skip
+    with transaction(own_database.engine, own_database.seeded.project_id, Role.OWNER) as connection:
+        connection.execute(sa.insert(rejection).values(**row))
+    test = run_page(own_database.url, monkeypatch, "schema", project=PROJECT, model=MODEL)
+    told = all_text(test)
+    assert "Which producer sent them" in told
+    tables = [each.value for each in test.dataframe]
+    seen = {tuple(pair) for each in tables if {"API key", "producer"} <= set(each.columns)
+            for pair in each[["API key", "producer"]].itertuples(index=False)}  # fmt: skip
+    assert {("nightly key", said), ("not known", "not known")} <= seen
 
 
 def test_a_stored_infinity_breaks_no_page(own_database: SeededDatabase, monkeypatch):

@@ -13,6 +13,9 @@ from sqlalchemy.engine import Engine
 
 from monitor import doctor
 from monitor.doctor import Finding, examine
+from monitor.evidence.signing import SigningKey
+from monitor.installation_key import FILE_NAME, signing_key
+from monitor.jobs.audit_heads import sign_head
 from monitor.jobs.keep_house import beat
 from monitor.settings import Settings
 from monitor.store import partitions
@@ -62,7 +65,7 @@ def test_a_healthy_installation_has_only_good_findings(settings: Settings) -> No
     assert all(finding.ok for finding in findings.values()), findings
     assert set(findings) == {
         *("python", "disk", "database", "clock", "schema", "partitions"),
-        *("projects", "worker", "jobs"),
+        *("projects", "worker", "jobs", "signing key", "audit head"),
     }
     assert findings["projects"].text == "default: 1 models, 1 alert rules"
     assert findings["partitions"].text == "15 days ready from today on"
@@ -140,3 +143,50 @@ def test_an_embedded_database_that_is_not_running_or_has_no_binaries(settings: S
         assert "database" not in findings
         nothing = found(replace(bare, postgres_bin=home / "no" / "binaries"))
         assert not nothing["embedded database"].ok
+
+
+def sign(engine: Engine, project_id: int, settings: Settings) -> SigningKey:
+    """The newest head, signed with the installation's key."""
+    key = signing_key(settings)
+    assert sign_head(engine, project_id, key, datetime.now(UTC)) is not None
+    return key
+
+
+@pytest.mark.usefixtures("healthy")
+def test_the_key_that_signed_is_good_and_named(
+    engine: Engine, project_id: int, settings: Settings
+) -> None:
+    assert found(settings)["signing key"].text.startswith("none yet")
+    assert not (settings.home / FILE_NAME).exists(), "looking makes no key"
+    key = sign(engine, project_id, settings)
+    assert found(settings)["signing key"].text == f"fingerprint {key.public.fingerprint}"
+    assert "default: signed 20" in found(settings)["audit head"].text
+    assert bad(settings) == set()
+
+
+@pytest.mark.usefixtures("healthy")
+def test_a_key_that_is_gone_open_to_others_or_another(
+    engine: Engine, project_id: int, settings: Settings
+) -> None:
+    sign(engine, project_id, settings)
+    path = settings.home / FILE_NAME
+    path.chmod(0o640)
+    assert "others can read it (mode 0640)" in found(settings)["signing key"].text
+    assert bad(settings) == {"signing key"}
+    path.unlink()
+    assert "is missing" in found(settings)["signing key"].text
+    assert bad(settings) == {"signing key"}
+    signing_key(settings)
+    assert "did not sign the newest audit head of default" in found(settings)["signing key"].text
+    assert bad(settings) == {"signing key"}
+
+
+@pytest.mark.usefixtures("healthy")
+def test_entries_that_nobody_signs(engine: Engine, project_id: int, settings: Settings) -> None:
+    assert found(settings)["audit head"].ok, "the entries are young"
+    late = datetime.now(UTC) + timedelta(days=2, minutes=5)
+    finding = doctor._audit_heads(engine, late)
+    assert (finding.ok, "never signed, unsigned entries since" in finding.text) == (False, True)
+    assert "inferwatch worker" in finding.remedy
+    sign(engine, project_id, settings)
+    assert doctor._audit_heads(engine, late).ok, "what does not grow needs no new head"

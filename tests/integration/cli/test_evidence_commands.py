@@ -40,6 +40,10 @@ from tests.integration.cli.conftest import Run
 
 HOUR = timedelta(hours=1)
 DAY = START.date()
+ONE_OF_A_DAY = (
+    "id = (select min(id) from measurement where state = 'measured' and check_name = 'serving'"
+    " and window_end - window_start = interval '1 day')"
+)
 SPAN = ("--from", str(DAY), "--to", str(DAY + timedelta(days=2)))
 
 
@@ -172,6 +176,39 @@ def test_a_changed_measurement_is_told_value_by_value(
     ]
     assert found[0]["field"] == "value"
     assert found[0]["stored"] == found[0]["bundled"] + 1
+
+
+@pytest.fixture
+def reported(run: Run, measured: None, tmp_path: Path) -> Path:
+    ended = run("report", "credit", *SPAN, "--format", "zip", "-o", "report.zip")
+    assert ended.code == 0, ended.err
+    return tmp_path / "report.zip"
+
+
+def test_a_report_is_computed_anew_and_comes_out_the_same(run: Run, reported: Path) -> None:
+    ended = run("reproduce", reported, "--json")
+    told = json.loads(ended.out)
+    assert (ended.code, told["differences"], told["report_differences"]) == (0, [], [])
+    assert told["report_values"] > 100
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"update measurement set value = value + 7 where {ONE_OF_A_DAY}",
+        f"delete from measurement where {ONE_OF_A_DAY}",
+    ],
+)
+def test_what_a_report_computes_from_altered_or_missing_rows_is_named(
+    run: Run, reported: Path, admin_url: str, statement: str
+) -> None:
+    change_as_superuser(admin_url, statement)
+    ended = run("reproduce", reported, "--json")
+    assert ended.code == 1
+    found = json.loads(ended.out)["report_differences"]
+    assert found
+    assert all(each["place"] and each["was"] != each["now"] for each in found)
+    assert any("serving" in each["place"].lower() for each in found)
 
 
 def test_later_revisions_change_neither_bundle_nor_reproduction(

@@ -55,13 +55,18 @@ def test_a_file_twice(imported: Any, tmp_path: Path, engine: Engine, project_id:
     assert rows == [("replay:1", {"model_version": "3"}, 6_000)]
 
 
-def test_what_is_rejected_is_told_and_the_exit_code_is_1(imported: Any, tmp_path: Path) -> None:
+def test_what_is_rejected_is_told_and_the_exit_code_is_1(
+    imported: Any, tmp_path: Path, engine: Engine, project_id: int
+) -> None:
     path = tmp_path / "requests.ndjson"
     records = [good(n) for n in range(5_000)]
     path.write_bytes(lines([*records, "bad", good(7_000, age="x")]))
     code, told = imported(str(path))
     assert (code, told["accepted"], told["rejected"], told["violations"]) == (1, 5_001, 1, 1)
     assert told["rejections"][0]["place"] == 5_000
+    with transaction(engine, project_id, Role.OWNER) as connection:
+        senders = connection.exec_driver_sql("select sent_with, producer from rejection").all()
+    assert senders == [(None, "file requests.ndjson")]
 
 
 def test_labels_of_a_csv_file(imported: Any, tmp_path: Path) -> None:

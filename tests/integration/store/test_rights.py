@@ -264,7 +264,7 @@ def test_owner_functions_pin_their_search_path(engine: Engine) -> None:
     assert {name for name, definer, _ in found if definer} == {
         *("ensure_request_partition", "ensure_label_partition"),
         *("absorb_requests", "absorb_labels"),
-        *("audit_append", "audit_drain", "audit_row"),
+        *("audit_append", "audit_drain", "audit_row", "forget_sign_ins"),
     }
     for _, _, settings in found:
         assert settings[0].startswith("search_path=pg_catalog, public")
