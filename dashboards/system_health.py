@@ -56,7 +56,9 @@ def _jobs(found: Health) -> None:
         st.caption("No job ever ran. Start the worker: inferwatch worker")
         return
     waiting = sum(job.due + job.running for job in found.jobs)
-    st.caption(f"{words.whole(done)} windows done, {words.whole(waiting)} due or running.")
+    st.caption(
+        f"{words.whole(done)} windows done in 24 hours, {words.whole(waiting)} due or running."
+    )
     for job in found.jobs:
         if job.failed or job.overdue:
             st.caption(

@@ -14,7 +14,7 @@ from monitor.reports.paging import PAGE_SIZE, Page, fetch_page
 from monitor.store.tables import delivery, heartbeat, intake_batch, job_window, model, rejection
 from monitor.windows import Window
 
-RECENT = timedelta(hours=24)
+RECENT, LONGEST = timedelta(hours=24), timedelta(days=30)
 WORKER_IS_LATE = timedelta(seconds=60)
 WORKER_IS_GONE = timedelta(days=1)
 
@@ -35,15 +35,18 @@ class IntakeHealth:
 
 @dataclass(frozen=True)
 class JobHealth:
-    """One job over all its windows. `overdue` windows run past their lease: a worker died."""
+    """One job: windows done in 24 hours and when the last one was, those that are not done.
+
+    `overdue` windows run past their lease: a worker died. `last_finished` looks back 30 days.
+    """
 
     job: str
-    done: int
-    running: int
-    due: int
-    failed: int
-    overdue: int
-    last_finished: datetime | None
+    done: int = 0
+    running: int = 0
+    due: int = 0
+    failed: int = 0
+    overdue: int = 0
+    last_finished: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -189,21 +192,31 @@ def _rejections(
 
 
 def _jobs(connection: Connection, project_id: int, now: datetime) -> tuple[JobHealth, ...]:
-    state = job_window.c.state
-    lost = sa.and_(state == "running", job_window.c.lease_until < now)
-    counted = sa.func.count
-    query = (
+    row, counted = job_window.c, sa.func.count
+    lost = sa.and_(row.state == "running", row.lease_until < now)
+    finished = (
         sa.select(
-            job_window.c.job,
-            *(counted().filter(state == name) for name in ("done", "running", "due", "failed")),
-            counted().filter(lost),
-            sa.func.max(job_window.c.finished_at),
+            row.job, counted().filter(row.finished_at > now - RECENT), sa.func.max(row.finished_at)
         )
-        .where(job_window.c.project_id == project_id)
-        .group_by(job_window.c.job)
-        .order_by(job_window.c.job)
+        .where(row.project_id == project_id, row.state == "done", row.finished_at > now - LONGEST)
+        .group_by(row.job)
     )
-    return tuple(JobHealth(*row) for row in connection.execute(query))
+    waiting = (
+        sa.select(
+            row.job,
+            *(counted().filter(row.state == name) for name in ("running", "due", "failed")),
+            counted().filter(lost),
+        )
+        .where(row.project_id == project_id, row.state != "done")
+        .group_by(row.job)
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for name, n, last in connection.execute(finished):
+        found[name] = {"done": n, "last_finished": last}
+    for name, running, due, failed, overdue in connection.execute(waiting):
+        counts = {"running": running, "due": due, "failed": failed, "overdue": overdue}
+        found[name] = found.get(name, {}) | counts
+    return tuple(JobHealth(name, **found[name]) for name in sorted(found))
 
 
 def _workers(connection: Connection, now: datetime) -> tuple[Worker, ...]:

@@ -134,17 +134,22 @@ def _read_newest_hour(
     connection: Connection, project_id: int, facts: defaultdict[int, _Facts]
 ) -> None:
     newest = _newest_days(project_id)
-    query = (
-        sa.select(profile.c.model_id, sa.func.max(profile.c.window_start))
-        .join(newest, newest.c.model_id == profile.c.model_id)
+    hours = (  # a look at the end of each model's index, not all hours of all models
+        sa.select(sa.func.max(profile.c.window_start).label("hour"))
         .where(
             profile.c.project_id == project_id,
+            profile.c.model_id == newest.c.model_id,
             profile.c.part.in_(COUNTED_PARTS),
             profile.c.grain == int(Grain.HOUR),
             profile.c.window_start >= newest.c.newest,
             *live_all(),
         )
-        .group_by(profile.c.model_id)
+        .lateral("hours")
+    )
+    query = (
+        sa.select(newest.c.model_id, hours.c.hour)
+        .join(hours, sa.true())
+        .where(hours.c.hour.is_not(None))
     )
     for model_id, hour in connection.execute(query):
         facts[model_id].fields["newest_event"] = hour + Grain.HOUR.length

@@ -415,6 +415,8 @@ job_window = Table(
     PrimaryKeyConstraint("project_id", "model_id", "job", "window_start"),
     CheckConstraint("state in ('due', 'running', 'done', 'failed')", name="state"),
     Index("ix_job_window_open", "project_id", "job", postgresql_where=text("state <> 'done'")),
+    Index("ix_job_window_finished", "project_id", "finished_at"),
+    Index("ix_job_window_newest", "project_id", "window_start"),
 )
 
 heartbeat = Table(
