@@ -33,7 +33,7 @@ def with_band(chart: Any, band: tuple[float, float] | None) -> Any:
         return chart
     frame = pd.DataFrame({"low": [band[0]], "high": [band[1]]})
     area = alt.Chart(frame).mark_rect(opacity=0.16, color="#8a94a0")
-    return area.encode(y=alt.Y("low:Q"), y2="high:Q") + chart
+    return area.encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q")) + chart
 
 
 def band_words(band: tuple[float, float] | None, unit: str) -> str:

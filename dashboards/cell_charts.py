@@ -42,7 +42,7 @@ def heat_map(
     names = [words.clean(name) for name in columns]
     base = alt.Chart().encode(
         x=alt.X("from:T", title=None, scale=alt.Scale(type="utc"), axis=charts.day_axis()),
-        x2="to:T",
+        x2=alt.X2("to:T"),
         y=alt.Y(
             "column:N",
             sort=names,

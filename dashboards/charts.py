@@ -149,7 +149,9 @@ def lines(
     layers: list[Any] = []
     if frame["low"].notna().any():
         band = base.mark_area(opacity=0.18).encode(
-            y=alt.Y("low:Q", title=_axis_title(title, unit)), y2="high:Q", detail="piece:N"
+            y=alt.Y("low:Q", title=_axis_title(title, unit)),
+            y2=alt.Y2("high:Q"),
+            detail=alt.Detail("piece:N"),
         )
         layers.append(band.transform_filter("isValid(datum.low) && isValid(datum.high)"))
     tooltip = [
@@ -158,7 +160,8 @@ def lines(
         alt.Tooltip("series:N", title="series"),
         alt.Tooltip("text:N", title="value"),
     ]
-    layers.append(base.mark_line(strokeWidth=2).encode(y=y, detail=["series:N", "piece:N"]))
+    detail = [alt.Detail("series:N"), alt.Detail("piece:N")]
+    layers.append(base.mark_line(strokeWidth=2).encode(y=y, detail=detail))
     layers.append(base.mark_point(size=28, filled=True).encode(y=y, tooltip=tooltip))
     if frame["immature"].any():  # a hollow grey ring: a number that labels will still change
         ring = alt.Chart(frame[frame["immature"]]).mark_point(
@@ -234,10 +237,10 @@ def _axis_title(title: str, unit: str) -> str:
 
 def _threshold(bound: float) -> Any:
     frame = pd.DataFrame({"value": [bound], "text": [f"threshold {bound:g}"]})
-    base = alt.Chart(frame).encode(y="value:Q")
+    base = alt.Chart(frame).encode(y=alt.Y("value:Q"))
     rule = base.mark_rule(color=BAD, strokeDash=[6, 4], strokeWidth=1.5)
     label = base.mark_text(align="left", dx=4, dy=-6, color=BAD).encode(
-        text="text:N", x=alt.value(0)
+        text=alt.Text("text:N"), x=alt.value(0)
     )
     return alt.layer(rule, label)
 

@@ -50,7 +50,7 @@ def delay_curves(frame: pd.DataFrame) -> Any:
     base = alt.Chart(frame).encode(
         x=alt.X("days:Q", title="days after the request", scale=alt.Scale(type="sqrt")),
         color=alt.Color("series:N", scale=colours, legend=legend if len(names) > 1 else None),
-        detail="series:N",
+        detail=alt.Detail("series:N"),
     )
     share = alt.Y(
         "share:Q",
@@ -59,7 +59,7 @@ def delay_curves(frame: pd.DataFrame) -> Any:
         axis=alt.Axis(format=".0%"),
     )
     band = base.mark_area(opacity=0.18).encode(
-        y=alt.Y("low:Q", title="requests with a label"), y2="high:Q"
+        y=alt.Y("low:Q", title="requests with a label"), y2=alt.Y2("high:Q")
     )
     tooltip = [
         alt.Tooltip("series:N", title="delays of"),

@@ -46,7 +46,7 @@ def _band(band: pd.DataFrame) -> Any:
         alt.Tooltip("high:Q", title="perfect to", format=".3f"),
     ]
     area = alt.Chart(band).mark_area(color=charts.QUIET, opacity=0.25)
-    return area.encode(x=_score(), y=_observed("low"), y2="high:Q", tooltip=tooltip)
+    return area.encode(x=_score(), y=_observed("low"), y2=alt.Y2("high:Q"), tooltip=tooltip)
 
 
 def _groups(groups: pd.DataFrame) -> list[Any]:
@@ -63,4 +63,7 @@ def _groups(groups: pd.DataFrame) -> list[Any]:
     )
     rule = base.mark_rule(color=charts.CURRENT, strokeWidth=1.5, opacity=0.6)
     point = base.mark_point(color=charts.CURRENT, filled=True, size=45)
-    return [rule.encode(y=_observed("low"), y2="high:Q"), point.encode(y=_observed("observed"))]
+    return [
+        rule.encode(y=_observed("low"), y2=alt.Y2("high:Q")),
+        point.encode(y=_observed("observed")),
+    ]
