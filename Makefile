@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 ARGS ?=
 
-.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals bench-alerting bench-producers faults clean
+.PHONY: demo test lint types imports check bench bench-alarms bench-labels bench-intervals bench-alerting bench-producers bench-pages pictures faults clean
 
 # The stamp is newer than the lock file exactly when the environment is up to date.
 .venv: .venv/stamp
@@ -53,8 +53,16 @@ bench-producers: .venv
 	$(BIN)/python -m benchmarks.events
 	$(BIN)/python -m benchmarks.client
 
+bench-pages: .venv
+	$(BIN)/python -m benchmarks.pages
+	$(BIN)/python -m benchmarks.reports
+
 bench-alerting: .venv
 	$(BIN)/python -m benchmarks.alerting $(ARGS)
+
+# Pictures of all pages in docs/images, from the installation in INFERWATCH_HOME that holds the demo.
+pictures: .venv
+	$(BIN)/python -m tests.acceptance.screenshots $(ARGS)
 
 # 200 rounds of kill -9, refusals and outages on real processes; takes about half an hour.
 faults: .venv

@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboards import charts, kit, words
 from dashboards.frame import Frame
+from dashboards.pick import choose
 from dashboards.reliability_chart import reliability_diagram
 from monitor.measurement import MeasurementState
 from monitor.reports.calibration import (
@@ -52,10 +53,7 @@ def _chosen(frame: Frame, model: ModelFacts, window: Window) -> Filter:
     }
     if len(options) == 1:
         return options[ALL]
-    picked = st.selectbox(
-        "Whose scores", list(options), key=f"calibrated:{model.id}", format_func=words.clean
-    )
-    return options[picked]
+    return options[choose("Whose scores", list(options), "scores", told=words.clean)]
 
 
 def _draw_diagram(frame: Frame, found: CalibrationFacts | None) -> None:
@@ -139,11 +137,8 @@ def _draw_error(frame: Frame, model: ModelFacts, window: Window, wanted: Filter)
     if not kit.series_state(found, "calibration error", REMEDY):
         return
     methods = sorted(set(found.shown["method"]))
-    first = next((methods.index(name) for name in FIRST_ERRORS if name in methods), 0)
-    method = st.selectbox(
-        "Error", methods, index=first, key="calibration",
-        format_func=lambda name: name.replace("_", " "),
-    )  # fmt: skip
+    first = next((name for name in FIRST_ERRORS if name in methods), methods[0])
+    method = choose("Error", methods, "calibration", first=first, told=words.plain)
     chosen = found.of(method)
     rows = charts.line_frame(chosen, frame.zone, "deployments")
     unit = str(chosen["unit"].iloc[-1])

@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboards import cell_charts, charts, kit, words
-from dashboards.frame import Frame
+from dashboards.frame import Frame, parameter
+from dashboards.pick import choose
 from monitor.reports.baselines import BaselineName, baselines
 from monitor.reports.drift_matrix import OWN_BASELINE, DriftMatrix, drift_matrix
 from monitor.reports.model import Mark
@@ -23,7 +24,7 @@ def draw_drift(frame: Frame, model: ModelFacts, window: Window, happened: tuple[
     left, right = st.columns(2)
     with right:
         baseline = _picked_baseline(frame, model)
-    wanted = st.session_state.get("drift_choice")
+    wanted = parameter("question")
     found = frame.ask(
         drift_matrix,
         model.id,
@@ -40,10 +41,7 @@ def draw_drift(frame: Frame, model: ModelFacts, window: Window, happened: tuple[
         )
         return
     with left:
-        st.selectbox(
-            "Question", found.choices, index=found.choices.index(found.choice),
-            format_func=_question, key="drift_choice",
-        )  # fmt: skip
+        choose("Question", found.choices, "question", first=found.choice, told=_question)
     if found.scale is None or not found.frame["value"].notna().any():
         _nothing_measured(found)
         return
@@ -63,7 +61,7 @@ def _picked_baseline(frame: Frame, model: ModelFacts) -> BaselineName | None:
     known = frame.ask(baselines, model.id)
     if not known:
         return None
-    return st.selectbox("Baseline", known, format_func=_title, key=f"drift_baseline:{model.id}")
+    return choose("Baseline", known, "baseline", told=_title, written=lambda each: str(each.id))
 
 
 def _title(baseline: BaselineName) -> str:

@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboards import charts, kit, words
-from dashboards.frame import Frame
+from dashboards.frame import Frame, parameter
+from dashboards.pick import choose
 from monitor.measurement import MeasurementState
 from monitor.reports.estimates import CheckedEstimate, EstimateReport, estimate_report
 from monitor.reports.measurements import Filter
@@ -28,15 +29,12 @@ def draw_estimates(frame: Frame, model: ModelFacts, window: Window) -> None:
     if model.label is None or model.task not in ("binary", "multiclass", "regression"):
         return
     st.header("Estimated without labels")
-    wanted = st.session_state.get("estimate")
+    wanted = parameter("estimate")
     found = frame.ask(estimate_report, model.id, window, Filter(), wanted)
     if found.method is None or found.newest is None:
         kit.empty("Nothing was estimated in these days", "Days are estimated once they are over.")
         return
-    name = st.selectbox(
-        "Estimate", found.methods, index=found.methods.index(found.method),
-        format_func=_name, key="estimate",
-    )  # fmt: skip
+    name = choose("Estimate", found.methods, "estimate", first=found.method, told=_name)
     st.info(words.escape(f"An estimate {found.sentence}."), icon=":material/visibility_off:")
     _draw_state(found)
     if not found.frame.empty:

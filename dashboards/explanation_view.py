@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboards import charts, group_charts, kit, words
 from dashboards.frame import Frame
+from dashboards.pick import choose
 from monitor.reports.explanations import Explanation, explanations
 from monitor.reports.models import ModelFacts
 
@@ -28,10 +29,7 @@ def draw_explanations(frame: Frame, model: ModelFacts) -> None:
     place = 0
     if len(found) > 1:
         titles = [_title(frame, one) for one in found]
-        place = st.selectbox(
-            "Explanation", range(len(found)), format_func=titles.__getitem__,
-            key=f"explanation:{model.id}",
-        )  # fmt: skip
+        place = choose("Explanation", range(len(found)), "explanation", told=titles.__getitem__)
     _draw(frame, found[place])
 
 

@@ -7,7 +7,7 @@ with a sentence that says what to do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeVar
 from zoneinfo import ZoneInfo
@@ -30,6 +30,13 @@ Answer = TypeVar("Answer")
 AS_OF = "as_of"
 
 
+@dataclass
+class Narrowing:
+    """The segment that the page's numbers are narrowed to; the page learns it after its model."""
+
+    segment: int | None = None
+
+
 @dataclass(frozen=True)
 class Frame:
     """Whose data is shown, and in which zone times are told."""
@@ -42,6 +49,12 @@ class Frame:
     visitor: Visitor
     known_by: datetime | None = None
     deployment: int | None = None
+    narrowing: Narrowing = field(default_factory=Narrowing)
+
+    @property
+    def segment(self) -> int:
+        """The number of the segment that the page is narrowed to, 0 for all requests."""
+        return self.narrowing.segment or 0
 
     @property
     def deployments(self) -> tuple[int, ...]:
@@ -63,8 +76,8 @@ class Frame:
     def ask(self, report: Callable[..., Answer], *arguments: object) -> Answer:
         """A report's answer; an error of ours ends the page with its words.
 
-        Where the page is shown as known on a day or for one deployment, so is every filter of
-        measurements that names none itself.
+        Where the page is shown as known on a day, for one deployment or one segment, so is every
+        filter of measurements that names none itself.
         """
         asked = [self._narrowed(argument) for argument in arguments]
         try:
@@ -80,6 +93,8 @@ class Frame:
             argument = replace(argument, known_by=self.known_by)
         if not argument.deployment_ids:
             argument = replace(argument, deployment_ids=self.deployments)
+        if not argument.segment_id:
+            argument = replace(argument, segment_id=self.segment)
         return argument
 
     def do(self, action: Callable[..., None], *arguments: object, right: Right) -> str | None:

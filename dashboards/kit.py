@@ -97,15 +97,6 @@ def _state(icon: str, title: str, remedy: str, command: str | None) -> None:
             st.code(command, language=None, wrap_lines=True)
 
 
-def scale_choice(series: Series, key: str) -> None:
-    """The choice of window length where there are several."""
-    if len(series.scales) > 1 and series.scale is not None:
-        st.segmented_control(
-            "Windows", series.scales, default=series.scale, key=key, required=True,
-            format_func=scale_words,
-        )  # fmt: skip
-
-
 def scale_words(scale: str | None) -> str:
     """`a day`, `a 6h`; 168 hours are a week."""
     return {"168h": "a week", "1h": "an hour", "6h": "6 hours"}.get(scale or "", f"a {scale}")

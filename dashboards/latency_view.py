@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from dashboards import charts, kit
+from dashboards import charts, kit, words
 from dashboards.frame import Frame
+from dashboards.pick import choose
 from monitor.reports.measurements import Filter
 from monitor.reports.models import ModelFacts
 from monitor.reports.series import series
@@ -34,7 +35,7 @@ def draw_over_time(frame: Frame, model: ModelFacts, window: Window) -> None:
     if not names:
         return
     st.header(TITLE)
-    column = st.selectbox("What is served", names, key=f"served:{model.id}")
+    column = choose("What is served", names, "served", told=words.clean)
     wanted = Filter(checks=("serving",), methods=PERCENTILES, column=column)
     found = frame.ask(series, model.id, window, wanted)
     if not kit.series_state(found, f"percentile of {column}", "It needs 20 requests a window."):

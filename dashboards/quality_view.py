@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboards import charts, kit, words
-from dashboards.frame import Frame
+from dashboards.frame import Frame, parameter
+from dashboards.pick import choose, choose_scale
 from monitor.measurement import MeasurementState
 from monitor.reports.measurements import Filter
 from monitor.reports.model import Mark, newest_with_detail
@@ -35,18 +36,16 @@ def draw_quality(
             "Declare a label in the contract and send labels; then quality can be measured.",
         )
         return
-    wanted = Filter(checks=("quality",), scale=st.session_state.get("quality_scale"))
+    wanted = Filter(checks=("quality",), scale=parameter("quality_windows"))
     found = frame.ask(series, model.id, window, wanted)
-    kit.scale_choice(found, "quality_scale")
+    choose_scale(found, "quality_windows")
     remedy = "It needs 50 labels and 5 events a window: wait for labels, or choose more days."
     if not kit.series_state(found, "quality", remedy):
         return
     there = [name for name in QUALITY if not found.of(name).empty]
     there += sorted(set(found.shown["method"]) - set(there))
     first = next((name for name in FIRST_SHOWN if name in there), there[0])
-    method = st.selectbox(
-        "Measure", there, index=there.index(first), format_func=_measure_name, key="quality"
-    )
+    method = choose("Measure", there, "quality", first=first, told=_measure_name)
     chosen, series_name = _lines_of(found, method)
     unit = str(chosen["unit"].iloc[-1])
     rows = charts.line_frame(chosen, frame.zone, series_name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboards import charts, kit, words
-from dashboards.frame import Frame
+from dashboards.frame import Frame, parameter
+from dashboards.pick import choose_scale
 from dashboards.promise_view import asked, shifts_in_words
 from monitor.reports.incidents import column_of
 from monitor.reports.measurements import Filter
@@ -49,11 +50,10 @@ def _draw_one(
     happened: tuple[Mark, ...],
 ) -> None:
     _draw_learned(one)
-    key = f"seasonal_scale:{one.name}"
-    scale = st.session_state.get(key) or FIRST_SCALE
+    scale = parameter("seasonal_windows") or FIRST_SCALE
     wanted = Filter(checks=("drift",), methods=("seasonal",), column=one.name, scale=scale)
     found = frame.ask(series, model.id, window, wanted)
-    kit.scale_choice(found, key)
+    choose_scale(found, "seasonal_windows")
     remedy = "Choose other days; columns without the promise may not be tested at all."
     if not kit.series_state(found, f"seasonal drift of {one.name}", remedy):
         return

@@ -13,6 +13,7 @@ import streamlit as st
 
 from dashboards import kit, words
 from dashboards.frame import Frame, parameter
+from monitor.reports.column_segments import segments_of
 from monitor.reports.models import DeploymentFacts, ModelFacts, deployments
 from monitor.reports.time_range import (
     DEFAULT_RANGE,
@@ -24,7 +25,7 @@ from monitor.reports.time_range import (
 )
 from monitor.windows import Window
 
-SHARED = ("project", "zone", "model", "range", "from", "to", "deployment", "as_of")
+SHARED = ("project", "zone", "model", "range", "from", "to", "deployment", "segment", "as_of")
 KEPT = "choices_of_this_session"
 CUSTOM = "custom"
 RANGE_NAMES = {"24h": "24 h", "7d": "7 d", "30d": "30 d", CUSTOM: "Days"}
@@ -88,6 +89,42 @@ def pick_deployment(frame: Frame, model: ModelFacts) -> None:
         st.caption(
             f":material/filter_alt: Only deployment {words.code(known[wanted].title)}. Alerts,"
             " incidents and the promise are of all deployments."
+        )
+
+
+def pick_segment(frame: Frame, model: ModelFacts) -> None:
+    """The choice of one segment in the sidebar, where the model has any; ends the page when the
+    address names one that it has not."""
+    names = frame.ask(segments_of, model.id)
+    wanted = parameter("segment")
+    number = next((each for each, name in names.items() if name == wanted), None)
+    if wanted is not None and number is None:
+        kit.failed(
+            "There is no such segment",
+            f"{model.name} has no segment {wanted}; choose another, or all requests, beside.",
+        )
+    if not names and wanted is None:
+        return
+    with st.sidebar:
+        options = [None, *names]
+        picked = st.selectbox(
+            "Segment", options, index=options.index(number),
+            format_func=lambda each: "All requests" if each is None else words.clean(names[each]),
+            key=f"segment:{model.id}:{wanted}",
+        )  # fmt: skip
+        if number is None and wanted is not None and st.button("Show all requests"):
+            _write("segment", None)
+            st.rerun()
+    if picked != number:
+        _write("segment", None if picked is None else names[picked])
+        st.rerun()
+    if wanted is not None and number is None:
+        st.stop()
+    frame.narrowing.segment = number
+    if wanted is not None:
+        st.caption(
+            f":material/filter_alt: Only segment {words.code(wanted)}, where a number was measured"
+            " of it. Traffic, alerts, incidents and the promise are of all requests."
         )
 
 

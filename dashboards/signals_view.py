@@ -7,6 +7,7 @@ import streamlit as st
 
 from dashboards import charts, kit, words
 from dashboards.frame import Frame
+from dashboards.pick import choose
 from monitor.reports.measurements import Filter
 from monitor.reports.model import Mark
 from monitor.reports.models import ModelFacts
@@ -52,9 +53,8 @@ def draw_signals(
 
 
 def _chosen(found: tuple[SignalSeries, ...]) -> SignalSeries:
-    names = [one.name for one in found]
-    picked = st.selectbox("Signal", names, key="signal", format_func=words.clean)
-    return found[names.index(picked)] if picked in names else found[0]
+    return choose("Signal", found, "signal", told=lambda one: words.clean(one.name),
+                  written=lambda one: one.name)  # fmt: skip
 
 
 def _draw_signal(frame: Frame, one: SignalSeries, happened: tuple[Mark, ...]) -> None:

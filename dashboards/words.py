@@ -78,6 +78,11 @@ def code(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}"
 
 
+def plain(name: str) -> str:
+    """A name of ours in words: `wasserstein distance`."""
+    return name.replace("_", " ")
+
+
 def whole(number: int | None) -> str:
     """A count or an id, digit for digit, in groups of three: 9,007,199,254,740,993."""
     return "–" if number is None else f"{int(number):,}"

@@ -58,6 +58,7 @@ from monitor.records import RejectionReason, RequestOutcome, ViolationReason
 from monitor.settings import Settings
 from monitor.store.engine import Role
 from monitor.store.projects import Scope
+from tests.acceptance.screenshots import names as picture_names
 from tests.documents import (
     DOCUMENTS,
     ROOT,
@@ -356,3 +357,11 @@ def test_console_blocks_hold_commands_first() -> None:
             if block.kind == "console":
                 assert block.text.startswith("$ "), f"{document}:{block.line}"
                 assert list(steps(block))
+
+
+def test_every_page_has_its_picture() -> None:
+    """`make pictures` makes them; a page that is new needs one."""
+    shown = (ROOT / "docs" / "pages.md").read_text(encoding="utf-8")
+    for name in picture_names():
+        assert f"](images/{name}.png)" in shown, name
+        assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size > 10_000, name

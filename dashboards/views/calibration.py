@@ -16,7 +16,7 @@ SCORED = ("binary", "multiclass")
 def render() -> None:
     """Draw the page."""
     frame = begin("Calibration")
-    model = pick_model(frame, by_deployment=True)
+    model = pick_model(frame, by_deployment=True, by_segment=True)
     window = chosen_range(frame, frame.ask(newest_moment, model.id), f"calibration:{model.id}")
     choose_known_by(frame)
     if model.task not in SCORED:

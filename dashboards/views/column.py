@@ -8,7 +8,7 @@ import streamlit as st
 from dashboards import cell_charts, charts, findings, kit, words
 from dashboards.as_of import choose_known_by
 from dashboards.frame import Frame, begin, number_parameter
-from dashboards.pick import pick_column, pick_model
+from dashboards.pick import choose, pick_column, pick_model
 from dashboards.seasonal_view import draw_seasonal
 from dashboards.segments_view import draw_segments
 from dashboards.sidebar import chosen_range
@@ -42,15 +42,8 @@ def pick_baseline(report: ColumnReport) -> None:
     """The choice of baseline, kept in the address."""
     if report.baseline is None or len(report.baselines) < 2:
         return
-    ids = [each.id for each in report.baselines]
-    titles = {each.id: _title(each) for each in report.baselines}
-    picked = st.selectbox(
-        "Baseline", ids, index=ids.index(report.baseline.id), format_func=titles.__getitem__,
-        key=f"baseline:{report.baseline.id}",
-    )  # fmt: skip
-    if picked != report.baseline.id:
-        st.query_params["baseline"] = str(picked)
-        st.rerun()
+    choose("Baseline", report.baselines, "baseline", first=report.baseline, told=_title,
+           written=lambda each: str(each.id))  # fmt: skip
 
 
 def _title(baseline: BaselineName) -> str:
@@ -119,7 +112,7 @@ def draw_history(
     """Drift against the chosen baseline by one method over time."""
     st.header("Drift over time")
     happened = frame.ask(marks, model.name, model.id, window)
-    for view in views:
+    for place, view in enumerate(views, 1):
         found = frame.ask(
             series,
             model.id,
@@ -130,10 +123,8 @@ def draw_history(
         if not kit.series_state(found, f"drift of {view}", remedy):
             continue
         methods = sorted(set(found.shown["method"]))
-        method = st.selectbox(
-            "Method", methods, index=methods.index("psi") if "psi" in methods else 0,
-            format_func=lambda name: name.replace("_", " "), key=f"history:{view}",
-        )  # fmt: skip
+        first = "psi" if "psi" in methods else methods[0]
+        method = choose("Method", methods, f"method_{place}", first=first, told=words.plain)
         chosen = found.of(method)
         rows = charts.line_frame(chosen, frame.zone, "deployments")
         unit = str(chosen["unit"].iloc[-1])
@@ -201,14 +192,20 @@ def draw_violations(
 def render() -> None:
     """Draw the page."""
     frame = begin("Column")
-    model = pick_model(frame, by_deployment=True)
+    model = pick_model(frame, by_deployment=True, by_segment=True)
     column = pick_column(model)
     window = chosen_range(frame, frame.ask(newest_moment, model.id), f"column:{model.id}")
     choose_known_by(frame)
     draw_facts(model, column)
     frame.link("model", f"All of {model.name}", model=model.name)
     report = frame.ask(
-        column_report, model.id, column, window, number_parameter("baseline"), frame.deployment
+        column_report,
+        model.id,
+        column,
+        window,
+        number_parameter("baseline"),
+        frame.deployment,
+        frame.segment,
     )
     pick_baseline(report)
     draw_distribution(frame, report, window)

@@ -11,7 +11,7 @@ from dashboards import charts, delay_chart, kit, words
 from dashboards.as_of import choose_known_by
 from dashboards.delay_chart import age_in_words
 from dashboards.frame import Frame, begin
-from dashboards.pick import pick_model
+from dashboards.pick import choose, pick_model
 from dashboards.sidebar import chosen_range
 from monitor.reports.label_revisions import Revised, revised_methods, revisions
 from monitor.reports.labels import (
@@ -181,10 +181,8 @@ def draw_revisions(frame: Frame, model: ModelFacts, window: Window) -> None:
     if not methods:
         kit.empty("No quality was measured in these days", "Wait for labels or choose other days.")
         return
-    first = next((methods.index(name) for name in FIRST_METHODS if name in methods), 0)
-    method = st.selectbox(
-        "Measure", methods, index=first, key="revised", format_func=lambda m: m.replace("_", " ")
-    )
+    first = next((name for name in FIRST_METHODS if name in methods), methods[0])
+    method = choose("Measure", methods, "revised", first=first, told=words.plain)
     found = frame.ask(revisions, model.id, window, method, frame.known_by)
     rows = [_revised_row(frame, one) for one in found[:REVISION_ROWS]]
     names = ["day", "reported then", "known at first", "known now", "known at", "change",

@@ -187,7 +187,7 @@ def draw_timings(frame: Frame, model: ModelFacts, window: Window) -> None:
 def render() -> None:
     """Draw the page."""
     frame = begin("Model")
-    model = pick_model(frame, by_deployment=True)
+    model = pick_model(frame, by_deployment=True, by_segment=True)
     window = chosen_range(frame, frame.ask(newest_moment, model.id), f"model:{model.id}")
     choose_known_by(frame)
     draw_facts(frame, model)

@@ -16,10 +16,10 @@ from sqlalchemy.engine import Connection, Engine
 from monitor.profiles.binning import Binning
 from monitor.profiles.columns import ColumnCounts, column_counts, violation_counts
 from monitor.profiles.part import Part, PartKind, merge
-from monitor.records import ViolationReason
+from monitor.records import LIVE_LEG, ViolationReason
 from monitor.reports.baselines import BaselineName, baseline_name, baseline_rows
 from monitor.reports.database import reading
-from monitor.reports.profile_cover import covering, live_all
+from monitor.reports.profile_cover import ALL_REQUESTS, covering
 from monitor.store.tables import binning, profile, violation_example
 from monitor.windows import Window
 
@@ -78,6 +78,12 @@ class Example:
     example: str
 
 
+@dataclass(frozen=True)
+class _Whose:
+    deployment_id: int | None
+    segment_id: int
+
+
 def column_report(
     engine: Engine,
     project_id: int,
@@ -86,10 +92,11 @@ def column_report(
     window: Window,
     baseline_id: int | None = None,
     deployment_id: int | None = None,
+    segment_id: int = ALL_REQUESTS,
 ) -> ColumnReport:
     """Read one column; without a choice the newest baseline of the binning in use is taken.
 
-    With a deployment, its requests alone are held against the baseline.
+    With a deployment or segment, its requests alone are held against the baseline, which is of all.
     """
     with reading(engine, project_id) as connection:
         known = baseline_rows(connection, project_id, model_id)
@@ -98,7 +105,8 @@ def column_report(
             why = "there is no baseline yet: it is made from the reference or the first requests"
             return ColumnReport((), None, (), _no_violations(), why)
         cells = read_binning(connection, project_id, chosen.binning_id)
-        parts = _parts(connection, project_id, model_id, chosen.binning_id, window, deployment_id)
+        whose = _Whose(deployment_id, segment_id)
+        parts = _parts(connection, project_id, model_id, chosen.binning_id, window, whose)
     names = tuple(baseline_name(row) for row in known)
     violations = _violations(parts, column)
     views = [view for view in cells.views if cells.column_of(view) == column]
@@ -151,7 +159,7 @@ def _parts(
     model_id: int,
     binning_id: int,
     window: Window,
-    deployment_id: int | None,
+    whose: _Whose,
 ) -> list[tuple[datetime, Part]]:
     query = (
         sa.select(profile.c.window_start, profile.c.body)
@@ -161,12 +169,13 @@ def _parts(
             profile.c.part == int(PartKind.COLUMNS),
             profile.c.binning_id == binning_id,
             covering(window),
-            *live_all(),
+            profile.c.leg == LIVE_LEG,
+            profile.c.segment_id == whose.segment_id,
         )
         .order_by(profile.c.window_start)
     )
-    if deployment_id is not None:
-        query = query.where(profile.c.deployment_id == deployment_id)
+    if whose.deployment_id is not None:
+        query = query.where(profile.c.deployment_id == whose.deployment_id)
     return [(row.window_start, Part.from_bytes(row.body)) for row in connection.execute(query)]
 
 

@@ -73,6 +73,13 @@ def column_segments(
     return tuple(found[:MOST_SEGMENTS])
 
 
+def segments_of(engine: Engine, project_id: int, model_id: int) -> dict[int, str]:
+    """Definitions of a model's segments by number, in the order of their names."""
+    with reading(engine, project_id) as connection:
+        names = segment_names(connection, project_id, model_id)
+    return dict(sorted(names.items(), key=lambda each: each[1]))
+
+
 def segment_names(connection: Connection, project_id: int, model_id: int) -> dict[int, str]:
     """Definitions of a model's segments by number: `country=DE, sex=f`."""
     query = sa.select(segment.c.id, segment.c.definition).where(

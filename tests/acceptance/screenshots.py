@@ -1,7 +1,6 @@
 """Makes the pictures of every page in `docs/images`, from an installation that holds the demo.
 
-`make pictures` runs the demo in a folder of its own and then this. By hand:
-`INFERWATCH_HOME=FOLDER python -m tests.acceptance.screenshots [--only NAME …] [--to FOLDER]`.
+`make demo`, then `inferwatch db start` and `make pictures`, with the same INFERWATCH_HOME.
 """
 
 from __future__ import annotations

@@ -419,10 +419,10 @@ def test_the_column_page_tells_what_the_drift_alarms_see(database: SeededDatabas
     assert "windows of a day; newest" in text
     assert "PSI units, 95 % interval" in text
     assert "would have shown with 90 % certainty, in standard deviations: 0." in text
-    test.session_state["seasonal_scale:distance"] = "1h"
-    test.run()
-    assert not test.exception
-    assert "windows of an hour; newest" in all_text(test)
+    hours = run_page(
+        database.url, monkeypatch, "column", **query, column="distance", seasonal_windows="1h"
+    )
+    assert "windows of an hour; newest" in all_text(hours)
     held = all_text(run_page(database.url, monkeypatch, "column", **query, column="price $ net $"))
     assert "The promise does not hold for it: 3 healthy weeks, 4 needed" in held
     entity = all_text(run_page(database.url, monkeypatch, "column", **query, column="tail"))

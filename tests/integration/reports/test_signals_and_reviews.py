@@ -152,8 +152,15 @@ def test_the_page_tells_signals_and_reviews(
     told = f"0 records of {HOSTILE!r} were ever received, 1 needed"  # raters' are weighed instead
     assert {row for one in rated for row in one.series.frame["reason"]} == {told}
     days = {"from": "2024-05-01", "to": "2024-05-09", "zone": "UTC"}
-    test = run_page(database_url, monkeypatch, "model", model="credit", section="people", **days)
-    test.selectbox(key="signal").select("appealed").run()
+    test = run_page(
+        database_url,
+        monkeypatch,
+        "model",
+        model="credit",
+        section="people",
+        signal="appealed",
+        **days,
+    )
     assert not test.exception, [each.value for each in test.exception]
     tables = "\n".join(frame.value.to_csv() for frame in test.dataframe)
     assert "final days by that age" in tables
