@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from monitor.documents.before_after import before_after_table
 from monitor.documents.material import Material
 from monitor.documents.parts import Cell, Column, Drafting, Kind, Section, Voice
 from monitor.store.tables import comparison, golden_run
@@ -30,6 +31,11 @@ def section(material: Material) -> Section:
             "No two deployments were compared on the same cohort: `inferwatch compare` does it.",
             Voice.MISSING,
         )
+    draft.tables.append(before_after_table(material))
+    draft.say(
+        "Numbers of one day stand side by side on the same hours of traffic, those of other days on"
+        " other traffic; both are of other requests, and only a comparison weighs their mix."
+    )
     draft.table("comparisons", "Deployments compared", COMPARED, rows, "None was compared.")
     draft.table("golden", "Golden sets", GOLDEN, _golden(material), "No golden set was judged.")
     return draft.done()

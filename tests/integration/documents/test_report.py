@@ -18,6 +18,7 @@ from monitor.documents.registry import SECTIONS
 from monitor.documents.writers import as_html, as_json, as_pdf
 from monitor.errors import UnknownSubject
 from monitor.store.engine import Role, transaction
+from monitor.store.tables import measurement
 from monitor.windows import Window
 from tests.dashboard_seed import MODEL, SILENT_MODEL, STALE_MODEL
 from tests.integration.cli.conftest import Run, run
@@ -85,6 +86,35 @@ def test_findings_tell_owner_response_and_times(document: Document) -> None:
         assert each["owner"]
         assert each["response"]
         assert each["fired_at"] <= each["noticed_at"]
+
+
+def test_a_deployment_that_began_stands_beside_the_one_before_it(
+    document: Document, database: SeededDatabase
+) -> None:
+    """Read again: on the newest day that both were measured of, with value, limits and n."""
+    table = next(
+        each for each in section_of(document, "changes").tables if each.key == "before_after"
+    )
+    names = [each.key for each in table.columns]
+    found = [dict(zip(names, row, strict=True)) for row in table.rows]
+    (auc,) = [each for each in found if each["what"] == "quality: auc"]
+    assert auc["cohort"] == "same day"
+    assert auc["before_day"] == auc["after_day"]
+    row = measurement.c
+    with transaction(database.engine, database.seeded.project_id, Role.OWNER) as connection:
+        stored = {
+            tuple(each.deployment_ids): (each.value, each.low, each.high, each.n)
+            for each in connection.execute(
+                sa.select(measurement)
+                .where(row.model_id == database.seeded.model_id, row.method == "auc")
+                .where(row.segment_id == 0, row.window_start == auc["before_day"])
+                .order_by(row.known_at)
+            )
+        }
+    first, second = sorted(number for numbers in stored if len(numbers) == 1 for number in numbers)
+    for side, number in (("before", first), ("after", second)):
+        told = tuple(auc[f"{side}_{name}"] for name in ("value", "low", "high", "n"))
+        assert told == stored[(number,)]
 
 
 def test_the_json_follows_its_schema(document: Document) -> None:
